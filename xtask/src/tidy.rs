@@ -60,10 +60,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    (
-        "rotation",
-        &["daemon", "diagnosis", "docker-config", "fleet-model", "hyperfleet-client", "kubernetes"],
-    ),
+    ("rotation", &["daemon", "diagnosis", "docker-config", "fleet-model", "hyperfleet-client", "kubernetes"]),
     (
         "diagnosis",
         &[

@@ -7,6 +7,7 @@ mod doctor;
 mod fleet;
 mod output;
 mod prune;
+mod rotate;
 mod sentinel;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,10 @@ pub(crate) use fleet::{
 };
 pub(crate) use output::OutputFormat;
 pub(crate) use prune::PruneArguments;
+pub(crate) use rotate::{
+    RecordFlags, RotateAbortArguments, RotateCommand, RotateNameArguments, RotatePlanArguments, RotateResumeArguments,
+    RotateStartArguments, SourceFlags, WorkFlags,
+};
 pub(crate) use sentinel::{
     DeadLettersCommand, EventsCommand, LettersArguments, SentinelArguments, SentinelCommand, TailArguments,
 };
@@ -114,6 +119,12 @@ pub(crate) enum Command {
     /// retried, and changes nothing. Exits with 0, with 1 if a cluster was refused or its Job could not be deleted, with 75 if
     /// the API cannot be reached.
     Retry(RetryArguments),
+    /// Give many clusters new pull secrets, in waves, under the quota of the secret store
+    #[command(arg_required_else_help = true)]
+    Rotate {
+        #[command(subcommand)]
+        command: RotateCommand,
+    },
     /// Delete stored secrets whose cluster is gone
     ///
     /// Compares the secrets of a project that this software manages with the clusters of the API. A secret of an earlier

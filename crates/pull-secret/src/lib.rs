@@ -14,6 +14,7 @@ mod explain;
 mod local;
 mod prune;
 mod retry;
+mod rotate;
 mod run_job;
 mod sentinel;
 mod status;
@@ -75,6 +76,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Status(arguments) => status::status(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Retry(arguments) => retry::retry(arguments),
+        Command::Rotate { command } => rotate::rotate(command),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Prune(arguments) => prune::prune(&arguments),
         Command::Context { command } => context::context(command),

@@ -64,7 +64,9 @@ mod tests {
         );
         let short = ShortDigest::of(&one, &[7; 32]);
         assert!(short.is_of(&one.keyed(&[7; 32]).to_string()));
-        for shown in [other.keyed(&[7; 32]).to_string(), one.keyed(&[8; 32]).to_string(), String::new(), short.to_string()] {
+        for shown in
+            [other.keyed(&[7; 32]).to_string(), one.keyed(&[8; 32]).to_string(), String::new(), short.to_string()]
+        {
             assert!(!short.is_of(&shown), "{shown}");
         }
         assert!(ShortDigest::try_from(short.to_string()).is_ok());

@@ -104,7 +104,8 @@ impl Content {
 impl SeenReport {
     fn of(report: &Value) -> Self {
         let conditions = report.get("conditions").and_then(Value::as_array).into_iter().flatten();
-        let is_available = |condition: &&Value| condition.get("type") == Some(&Value::from(names::condition::AVAILABLE));
+        let is_available =
+            |condition: &&Value| condition.get("type") == Some(&Value::from(names::condition::AVAILABLE));
         let condition = conditions.into_iter().find(is_available);
         let text = |name: &str| condition.and_then(|condition| condition.get(name)?.as_str()).unwrap_or_default();
         let generation = report.get("observed_generation").and_then(Value::as_i64);
@@ -171,7 +172,11 @@ mod tests {
     #[case::at_this_generation(2, "True", true)]
     #[case::at_an_older_one(1, "True", false)]
     #[case::not(2, "False", false)]
-    fn only_a_report_of_the_present_generation_counts(#[case] generation: i64, #[case] status: &str, #[case] expect: bool) {
+    fn only_a_report_of_the_present_generation_counts(
+        #[case] generation: i64,
+        #[case] status: &str,
+        #[case] expect: bool,
+    ) {
         let report = json!({"available": status, "observed_generation": generation, "conditions": [
             {"type": "Available", "status": status, "reason": "SecretStored", "message": "one\ntwo"}]});
         let cluster = json!({"id": "a", "generation": 2, "status": {"adapters": {"pullsecret": report}}});

@@ -25,7 +25,9 @@ pub async fn plan(
             for text in named {
                 match find(calls, text).await? {
                     Found::One(cluster) => ids.push(cluster.id),
-                    Found::None => skipped.push(not_found(text, "there is no such cluster, by id or by name".to_owned())),
+                    Found::None => {
+                        skipped.push(not_found(text, "there is no such cluster, by id or by name".to_owned()))
+                    }
                     Found::Several(examples) => {
                         let ids: Vec<&str> = examples.iter().map(|example| example.id.as_str()).collect();
                         let message = format!("several clusters have this name, give an id: {}", ids.join(", "));

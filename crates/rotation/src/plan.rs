@@ -129,8 +129,7 @@ impl FromStr for Planned {
 
     fn from_str(text: &str) -> Result<Self, NotPlanned> {
         let mut parts = text.split(' ');
-        let (Some(id), Some(generation), Some(digest), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
+        let (Some(id), Some(generation), Some(digest), None) = (parts.next(), parts.next(), parts.next(), parts.next())
         else {
             return Err(NotPlanned);
         };

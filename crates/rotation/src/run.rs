@@ -21,6 +21,9 @@ use wave::Wave;
 /// Time between two reads of the wave, and of the requests of other processes.
 const OBSERVE: Duration = Duration::from_secs(2);
 
+/// Number of clusters of a kind that the record lists, as it must fit into a ConfigMap; all are counted.
+const MAX_LISTED: usize = 500;
+
 /// The means of a run.
 #[derive(Debug)]
 pub struct Run<'a> {
@@ -101,7 +104,8 @@ impl Run<'_> {
                     // The clusters of the current wave are judged anew.
                     state.failures.retain(|failure| clusters.iter().all(|planned| planned.id != failure.cluster));
                     state.request = state.request.filter(|request| *request == Request::Abort);
-                    (state.phase, state.run_by, state.because) = (Phase::Running, self.identity.to_owned(), String::new());
+                    (state.phase, state.run_by, state.because) =
+                        (Phase::Running, self.identity.to_owned(), String::new());
                 })
                 .await?;
             self.work(plan, state, each).await
@@ -143,8 +147,7 @@ impl Worker<'_, '_> {
                 return Ok(end);
             }
             if self.run.stop.is_cancelled() {
-                let because = format!("it was stopped by a signal: `pull-secret rotate resume {}` goes on", self.run.name);
-                return Ok(End { phase: Phase::Paused, because });
+                return Ok(self.signalled());
             }
             if self.wave.is_out {
                 self.pause().await;
@@ -226,7 +229,8 @@ impl Worker<'_, '_> {
         for failure in late {
             self.say(&Event::Failed(failure));
         }
-        self.state.failures.extend(failures);
+        let room = MAX_LISTED.saturating_sub(self.state.failures.len());
+        self.state.failures.extend(failures.into_iter().take(room));
     }
 
     fn stopped(&mut self, failures: Vec<Failure>) -> End {
@@ -239,6 +243,11 @@ impl Worker<'_, '_> {
              the cause, run failed Jobs again with `pull-secret retry`, then `pull-secret rotate resume {name}`"
         );
         End { phase: Phase::Stopped, because }
+    }
+
+    fn signalled(&self) -> End {
+        let because = format!("it was stopped by a signal: `pull-secret rotate resume {}` goes on", self.run.name);
+        End { phase: Phase::Paused, because }
     }
 
     fn asked(&self, phase: Phase) -> End {
@@ -286,4 +295,5 @@ impl Worker<'_, '_> {
 }
 
 /// The cause of an abortion, and the way back.
-pub const ABORTED: &str = "it is given up; rotated clusters keep their new pull secret: to go back, plan a rotation with the old files";
+pub const ABORTED: &str =
+    "it is given up; rotated clusters keep their new pull secret: to go back, plan a rotation with the old files";

@@ -108,9 +108,10 @@ impl Sources {
         match document(&file(directory, id), &self.key) {
             Ok(document) => Ok(document.digest),
             Err(Unusable::Invalid(problems)) => Err(skip(SkipReason::InvalidPullSecret, problems)),
-            Err(Unusable::Unreadable(error)) => {
-                Err(skip(SkipReason::NoFile, format!("{id}.json cannot be read in the directory of --from: {}", error.kind())))
-            }
+            Err(Unusable::Unreadable(error)) => Err(skip(
+                SkipReason::NoFile,
+                format!("{id}.json cannot be read in the directory of --from: {}", error.kind()),
+            )),
         }
     }
 

@@ -71,7 +71,8 @@ impl Page {
     pub fn of(recorded: Recorded) -> Self {
         let Recorded { name, plan, state, holder } = recorded;
         let bar = bar(&plan, &state);
-        let (per_minute, remaining_seconds, counts) = (state.per_minute(), state.remaining_seconds(&plan), state.counts());
+        let (per_minute, remaining_seconds, counts) =
+            (state.per_minute(), state.remaining_seconds(&plan), state.counts());
         let State { phase, request, wave, failures, left, started_by, started, run_by, updated, because, .. } = state;
         let waves = plan.waves.iter().enumerate().map(|(index, clusters)| Wave {
             clusters: clusters.len(),
@@ -89,7 +90,7 @@ impl Page {
         Self {
             rotation: name,
             phase,
-            request,
+            request: request.filter(|_| phase == Phase::Running),
             worked_on_by: holder,
             is_interrupted,
             because,

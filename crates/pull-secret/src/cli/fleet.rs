@@ -100,7 +100,7 @@ pub(crate) struct RetryArguments {
     pub(crate) output: OutputFormat,
 }
 
-fn default_rate() -> NonZeroU16 {
+pub(super) fn default_rate() -> NonZeroU16 {
     NonZeroU16::new(diagnosis::retry::RATE).unwrap_or(NonZeroU16::MIN)
 }
 

@@ -87,7 +87,10 @@ fn judge(seen: &Seen, new: Result<ShortDigest, Skipped>) -> Result<Planned, Skip
             return skip(SkipReason::Referenced, message);
         }
         Content::None => {
-            return skip(SkipReason::NoPullSecret, "it has no pull secret to replace: set spec.pullSecret first".to_owned());
+            return skip(
+                SkipReason::NoPullSecret,
+                "it has no pull secret to replace: set spec.pullSecret first".to_owned(),
+            );
         }
         Content::Hidden => {
             let message = "the API shows no digests to this caller: have reads_pull_secrets granted";
@@ -118,6 +121,9 @@ pub fn estimate(plan: &Plan) -> Estimate {
         store_writes: clusters.saturating_mul(writes_per_run),
         store_calls: clusters.saturating_mul(CALLS_PER_RUN),
         store_writes_per_minute: per_minute.min(clusters).saturating_mul(writes_per_run),
-        seconds: clusters.saturating_mul(60).div_ceil(per_minute).saturating_add(waves.saturating_mul(SETTLING_SECONDS)),
+        seconds: clusters
+            .saturating_mul(60)
+            .div_ceil(per_minute)
+            .saturating_add(waves.saturating_mul(SETTLING_SECONDS)),
     }
 }

@@ -92,7 +92,11 @@ fn waves_follow_a_small_first_one(
 #[case::failed(Seen { report: report(3, Status::False, "JobFailed"), ..cluster("a") }, SkipReason::NotAvailable, "explain cluster a")]
 #[case::behind(Seen { report: report(2, Status::True, "SecretStored"), ..cluster("a") }, SkipReason::NotAvailable, "explain")]
 #[case::never_reported(Seen { report: None, ..cluster("a") }, SkipReason::NotAvailable, "explain")]
-fn what_cannot_be_rotated_is_skipped_with_the_way_out(#[case] seen: Seen, #[case] reason: SkipReason, #[case] words: &str) {
+fn what_cannot_be_rotated_is_skipped_with_the_way_out(
+    #[case] seen: Seen,
+    #[case] reason: SkipReason,
+    #[case] words: &str,
+) {
     let plan = planned_with(vec![candidate(seen)], options());
     assert!(plan.waves.is_empty());
     let [skipped] = plan.skipped.as_slice() else { panic!("{plan:?}") };
@@ -145,10 +149,6 @@ fn the_end_is_estimated_from_rate_and_waves(#[case] clusters: u32, #[case] per_m
 #[case::changed_by_another(
     Some(Seen { generation: 4_u32.into(), ..cluster("a") }),
     Standing::Left("somebody else has changed it since the plan: generation 4 instead of 3".to_owned())
-)]
-#[case::digests_hidden(
-    Some(Seen { generation: 4_u32.into(), content: Content::Hidden, ..cluster("a") }),
-    Standing::Left("the API no longer shows digests to this caller: grant reads_pull_secrets".to_owned())
 )]
 #[case::deleting(Some(Seen { is_deleting: true, ..cluster("a") }), Standing::Left("it is being deleted".to_owned()))]
 #[case::gone(None, Standing::Left("it was deleted".to_owned()))]
@@ -231,7 +231,10 @@ impl Fleet {
 
 /// The process is killed after every number of steps, before and after it has recorded the wave, again and again.
 #[rstest]
-fn a_run_that_is_killed_after_any_step_goes_on(#[values(1, 2, 3, 4, 5, 7, 11, 100)] steps: usize, #[values(true, false)] records: bool) {
+fn a_run_that_is_killed_after_any_step_goes_on(
+    #[values(1, 2, 3, 4, 5, 7, 11, 100)] steps: usize,
+    #[values(true, false)] records: bool,
+) {
     let ids = ["a", "b", "c", "d", "e", "f"];
     let plan = of(&ids);
     let clusters = ids.map(|id| (id.to_owned(), cluster(id))).into();

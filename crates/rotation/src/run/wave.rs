@@ -7,10 +7,10 @@ use daemon::retry::Transient as _;
 use hyperfleet_client::Error;
 use tokio::time::Instant;
 
-use super::{End, OBSERVE, RunError, Worker};
+use super::{End, MAX_LISTED, OBSERVE, RunError, Worker};
 use crate::decide::{Standing, standing};
 use crate::event::Event;
-use crate::fleet::{self, Seen};
+use crate::fleet::{self, Content, Seen};
 use crate::plan::{Plan, Planned};
 use crate::record::RecordError;
 use crate::state::{Counts, Failure, Phase};
@@ -26,8 +26,10 @@ pub(super) struct Wave {
     pub(super) waited: Duration,
     /// True while a service does not answer, or the standings are not known yet.
     pub(super) is_out: bool,
-    /// Time of the last observation, and whether it has succeeded.
+    /// The last observation.
     observed: Option<Observed>,
+    /// Time at which the next observation is due.
+    due: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,17 +50,22 @@ impl Wave {
             waited: Duration::ZERO,
             is_out: false,
             observed: None,
+            due: Instant::now(),
         }
     }
 
     /// The time at which the next observation is due.
     pub(super) fn next_observation(&self) -> Instant {
-        self.observed.map_or_else(Instant::now, |observed| observed.at + OBSERVE)
+        self.due
     }
 
     /// Makes the next observation due at once.
-    pub(super) fn forget_observation(&mut self) {
-        self.observed = None;
+    pub(super) fn observe_at_once(&mut self) {
+        self.due = Instant::now();
+    }
+
+    fn observed(&mut self, at: Instant, has_succeeded: bool) {
+        (self.observed, self.due) = (Some(Observed { at, has_succeeded }), at + OBSERVE);
     }
 
     fn counts(&self) -> Counts {
@@ -83,7 +90,7 @@ impl Worker<'_, '_> {
             Ok(request) => self.request = request,
             // While Kubernetes does not answer, the Lease decides for how long this process may go on.
             Err(RecordError::Kubernetes(error)) if error.is_transient() => {
-                self.wave.observed = Some(Observed { at: Instant::now(), has_succeeded: false });
+                self.wave.observed(Instant::now(), false);
                 self.out(error.to_string());
                 return Ok(None);
             }
@@ -96,7 +103,7 @@ impl Worker<'_, '_> {
         let ids: Vec<&str> = open.map(|(planned, _)| planned.id.as_str()).collect();
         let found = fleet::with_ids(&self.run.calls, &ids).await;
         let now = Instant::now();
-        self.wave.observed = Some(Observed { at: now, has_succeeded: found.is_ok() });
+        self.wave.observed(now, found.is_ok());
         let passed = before.map(|before| now.duration_since(before.at)).unwrap_or_default();
         self.state.worked += passed.as_secs();
         let found = match found {
@@ -105,6 +112,9 @@ impl Worker<'_, '_> {
         };
         if before.is_some_and(|before| before.has_succeeded) {
             self.wave.waited += passed;
+        }
+        if let Some(end) = found.iter().find_map(|seen| self.hidden(seen)) {
+            return Ok(Some(end));
         }
         self.update(clusters, &ids, &found);
         if std::mem::take(&mut self.wave.is_out) {
@@ -134,7 +144,9 @@ impl Worker<'_, '_> {
             (Standing::ToWrite, Some(refused)) => Standing::Failed(refused.clone()),
             (standing, _) => standing,
         };
-        let Some(planned) = self.plan.waves.get(self.state.wave).and_then(|clusters| clusters.get(index)) else { return };
+        let Some(planned) = self.plan.waves.get(self.state.wave).and_then(|clusters| clusters.get(index)) else {
+            return;
+        };
         let (cluster, before) = (planned.id.clone(), self.wave.standings.get(index));
         if before == Some(&standing) {
             return;
@@ -143,7 +155,9 @@ impl Worker<'_, '_> {
             Standing::Available => Some(Event::Available { cluster }),
             Standing::Failed(failure) => Some(Event::Failed(failure.clone())),
             Standing::Left(because) => {
-                self.state.left.insert(cluster.clone(), because.clone());
+                if self.state.left.len() < MAX_LISTED {
+                    self.state.left.insert(cluster.clone(), because.clone());
+                }
                 Some(Event::Left { cluster, because: because.clone() })
             }
             Standing::ToWrite | Standing::Waiting => None,
@@ -163,13 +177,19 @@ impl Worker<'_, '_> {
             self.out(error.to_string());
             return None;
         }
-        let name = self.run.name;
-        let (phase, because) = if self.run.stop.is_cancelled() {
-            (Phase::Paused, format!("it was stopped by a signal: `pull-secret rotate resume {name}` goes on"))
-        } else {
-            (Phase::Stopped, format!("{error}; then `pull-secret rotate resume {name}`"))
-        };
-        Some(End { phase, because })
+        Some(if self.run.stop.is_cancelled() { self.signalled() } else { self.cannot_go_on(&error.to_string()) })
+    }
+
+    /// Returns the end of a run that cannot compare the cluster's content any more.
+    pub(super) fn hidden(&self, seen: &Seen) -> Option<End> {
+        let cause = "the API no longer shows digests to this caller: have reads_pull_secrets granted";
+        (seen.content == Content::Hidden).then(|| self.cannot_go_on(cause))
+    }
+
+    /// Returns the end of a run that somebody has to help.
+    pub(super) fn cannot_go_on(&self, cause: &str) -> End {
+        let because = format!("{cause}; then `pull-secret rotate resume {}`", self.run.name);
+        End { phase: Phase::Stopped, because }
     }
 
     fn out(&mut self, error: String) {

@@ -1,9 +1,10 @@
 //! The write of one cluster.
 
+use std::time::Duration;
+
 use hyperfleet_client::{Patch, Resource};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value};
-use std::time::Duration;
 use zeroize::Zeroize as _;
 
 use super::{End, Worker};
@@ -11,7 +12,7 @@ use crate::decide::{Standing, standing};
 use crate::event::Event;
 use crate::fleet::{Content, Seen};
 use crate::plan::Planned;
-use crate::state::{Failure, Phase};
+use crate::state::Failure;
 
 /// The reason of a cluster whose write the API has refused.
 const REFUSED: &str = "RefusedByApi";
@@ -28,7 +29,11 @@ impl Worker<'_, '_> {
             Ok(cluster) => cluster,
             Err(error) => return self.failed_call(&error),
         };
-        let now = standing(planned, self.plan.planned, cluster.as_ref().map(Seen::of).as_ref());
+        let seen = cluster.as_ref().map(Seen::of);
+        if let Some(end) = seen.as_ref().and_then(|seen| self.hidden(seen)) {
+            return Some(end);
+        }
+        let now = standing(planned, self.plan.planned, seen.as_ref());
         let Some(cluster) = cluster.filter(|_| now == Standing::ToWrite) else {
             self.set(index, now);
             return None;
@@ -42,11 +47,11 @@ impl Worker<'_, '_> {
             Ok(written) => self.is_written(index, planned, &written),
             // The next observation says which change was first; it may have been ours.
             Err(error) if matches!(error.status(), Some(404 | 409 | 412)) => {
-                self.wave.forget_observation();
+                self.wave.observe_at_once();
                 None
             }
             Err(error) if error.transient() => {
-                self.wave.forget_observation();
+                self.wave.observe_at_once();
                 self.failed_call(&error)
             }
             Err(error) if matches!(error.status(), Some(400 | 413 | 422)) => {
@@ -71,11 +76,6 @@ impl Worker<'_, '_> {
                 planned.id
             ))),
         }
-    }
-
-    fn cannot_go_on(&self, cause: &str) -> End {
-        let because = format!("{cause}; then `pull-secret rotate resume {}`", self.run.name);
-        End { phase: Phase::Stopped, because }
     }
 }
 

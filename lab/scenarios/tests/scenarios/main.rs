@@ -28,6 +28,7 @@ mod registry_keys;
 mod release;
 mod restore;
 mod retry;
+mod rotate;
 mod status;
 mod store_drift;
 mod traces;
