@@ -57,7 +57,7 @@ pub enum Step {
     NextWave(Vec<Failure>),
     /// End: more clusters have failed than are tolerated.
     Stop(Vec<Failure>),
-    /// End until somebody resumes.
+    /// End until an operator resumes.
     Pause,
     /// End for good.
     Abort,
@@ -79,7 +79,7 @@ pub fn standing(planned: &Planned, planned_at: Timestamp, seen: Option<&Seen>) -
         Content::Shown(digest) if planned.digest.is_of(digest) => with_new_content(seen),
         _ if seen.generation == planned.generation => Standing::ToWrite,
         _ => Standing::Left(format!(
-            "somebody else has changed it since the plan: generation {} instead of {}",
+            "it was changed since the plan: generation {} instead of {}",
             seen.generation, planned.generation
         )),
     }

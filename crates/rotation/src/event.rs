@@ -41,7 +41,7 @@ pub enum Event {
     },
     /// A cluster has failed.
     Failed(Failure),
-    /// A cluster is left as somebody else has changed it.
+    /// A cluster is left as it was changed since the plan.
     Left {
         /// The cluster.
         cluster: String,

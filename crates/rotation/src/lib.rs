@@ -9,7 +9,7 @@
 //!
 //! - `decide` is pure; each step has a row in the tables of `decide/tests.rs`, and a rotation that is killed after any step goes on
 //!   without writing a cluster twice (`a_run_that_is_killed_after_any_step_goes_on`).
-//! - A cluster is written only at the generation that was planned; a change by somebody else is never overwritten
+//! - A cluster is written only at the generation that was planned; a change by another caller is never overwritten
 //!   (`lab/scenarios/tests/scenarios/rotate.rs`).
 //! - Plan, record, errors and events hold digests only, truncated HMACs under the API's key (`lab/scenarios/tests/scenarios/rotate.rs`).
 

@@ -51,7 +51,7 @@ pub struct Recorded {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Kubernetes refuses, or does not answer.
-    #[error("{0}")]
+    #[error("{}", with_hint(.0))]
     Kubernetes(#[from] KubernetesError),
     /// There is no rotation of that name.
     #[error("there is no rotation {0}: `pull-secret rotate status` lists all")]
@@ -237,6 +237,10 @@ impl Recorded {
             _ => Ok(()),
         }
     }
+}
+
+fn with_hint(error: &KubernetesError) -> String {
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}"))
 }
 
 fn parse<T: DeserializeOwned>(object: &ConfigMap) -> Result<T, RecordError> {

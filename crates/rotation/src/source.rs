@@ -174,8 +174,6 @@ fn read(path: &Path, limit: usize) -> io::Result<Zeroizing<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use tempfile::TempDir;
 
     use super::*;
@@ -185,9 +183,9 @@ mod tests {
 
     fn folder(files: &[(&str, &str)]) -> TempDir {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("key"), [7; 32]).unwrap();
+        daemon::file::replace(&folder.path().join("key"), &[7; 32]).unwrap();
         for (name, text) in files {
-            fs::write(folder.path().join(name), text).unwrap();
+            daemon::file::replace(&folder.path().join(name), text.as_bytes()).unwrap();
         }
         folder
     }
@@ -229,7 +227,7 @@ mod tests {
     #[test]
     fn a_short_key_is_refused() {
         let folder = folder(&[("new", ONE)]);
-        fs::write(folder.path().join("key"), [7; 31]).unwrap();
+        daemon::file::replace(&folder.path().join("key"), &[7; 31]).unwrap();
         assert!(matches!(open(&folder, "new").unwrap_err(), SourceError::ShortKey));
     }
 }

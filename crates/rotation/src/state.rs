@@ -25,7 +25,7 @@ pub struct State {
     /// Clusters that failed in tolerated numbers, or stopped the rotation.
     #[serde(default)]
     pub failures: Vec<Failure>,
-    /// Clusters that are left as somebody else has changed them, with the cause.
+    /// Clusters that are left as they were changed since the plan, with the cause.
     #[serde(default)]
     pub left: BTreeMap<String, String>,
     /// The identity that started the rotation.
@@ -61,7 +61,7 @@ pub enum Phase {
 /// A request to the process that runs a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// End, and go on when somebody resumes.
+    /// End, and go on when an operator resumes.
     Pause,
     /// End for good.
     Abort,
@@ -76,7 +76,7 @@ pub struct Counts {
     pub waiting: usize,
     /// Failed, or not available in time.
     pub failed: usize,
-    /// Left as somebody else has changed or deleted them.
+    /// Left as they were changed or deleted since the plan.
     pub left: usize,
 }
 

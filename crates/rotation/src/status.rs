@@ -49,7 +49,7 @@ pub struct Page {
     pub waves: Vec<Wave>,
     /// Failed clusters by reason.
     pub failures: BTreeMap<String, Vec<String>>,
-    /// Clusters that are left as somebody else has changed them, with the cause.
+    /// Clusters that are left as they were changed since the plan, with the cause.
     pub left: BTreeMap<String, String>,
     #[serde(skip)]
     bar: String,
@@ -124,7 +124,7 @@ impl Page {
         if !self.because.is_empty() {
             let _infallible = write!(text, "\nBECAUSE   {}", plain(&self.because));
         }
-        let holder = self.worked_on_by.as_deref().unwrap_or("nobody");
+        let holder = self.worked_on_by.as_deref().unwrap_or("no process");
         let _infallible = write!(
             text,
             "\nSTARTED   {} ago by {}; last run by {}\nWORKED ON by {}; last change {} ago\nSELECTION {}\nPROGRESS  {}\n\
@@ -159,5 +159,80 @@ impl Page {
             let _infallible = writeln!(text, "LEFT      {cluster}: {}", plain(because));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::plan::{Options, Plan};
+    use crate::state::Failure;
+
+    /// Three waves of one cluster, of which the first is done, the second has failed.
+    fn recorded() -> Recorded {
+        let planned = |id: &str| vec![format!("{id} 1 {}", "0a".repeat(16)).parse().unwrap()];
+        let plan = Plan {
+            planned: Timestamp::UNIX_EPOCH,
+            selection: "all".to_owned(),
+            options: Options { first_wave: 1, wave_size: 1, per_minute: 75, max_failures: 0, wave_timeout: 900 },
+            waves: ["a", "b", "c"].map(planned).to_vec(),
+            skipped: Vec::new(),
+            projects: BTreeMap::new(),
+        };
+        let state = State {
+            wave: 1,
+            done: Counts { available: 1, ..Counts::default() },
+            current: Counts { failed: 1, ..Counts::default() },
+            failures: ["b"]
+                .map(|id| Failure { cluster: id.to_owned(), reason: "JobFailed".to_owned(), message: String::new() })
+                .into(),
+            left: [("c".to_owned(), "changed".to_owned())].into(),
+            worked: 120,
+            ..State::new("jane", Timestamp::UNIX_EPOCH)
+        };
+        Recorded { name: "r".to_owned(), plan, state, holder: Some("jane (process 1)".to_owned()) }
+    }
+
+    #[test]
+    fn a_page_has_progress_rate_time_and_causes() {
+        let text = Page::of(recorded()).text("1970-01-01T00:02:00Z".parse().unwrap());
+        assert_eq!(
+            text,
+            "ROTATION  r: Running\nSTARTED   2 min ago by jane; last run by jane\nWORKED ON by jane (process 1); last change 2 min ago\n\
+             SELECTION all\nPROGRESS  [####################----------] 2/3  wave 2/3  0 waiting, 1 failed  60 s left\n\
+             CLUSTERS  3: 1 available, 0 waiting, 1 failed, 0 left as they are; 1 a minute; 60 s left\n\
+             WAVES     1 done, 1 current, 1 pending\nFAILED    JobFailed: b\nLEFT      c: changed\n"
+        );
+    }
+
+    #[rstest]
+    #[case::interrupted(
+        Phase::Running,
+        None,
+        None,
+        "Running, but no process works on it: `pull-secret rotate resume r`\n"
+    )]
+    #[case::asked(Phase::Running, Some("jane"), Some(Request::Pause), "Running (Pause is requested)\n")]
+    #[case::over(Phase::Aborted, None, Some(Request::Abort), "Aborted\n")]
+    fn the_first_line_says_what_to_do(
+        #[case] phase: Phase,
+        #[case] holder: Option<&str>,
+        #[case] request: Option<Request>,
+        #[case] expect: &str,
+    ) {
+        let mut recorded = recorded();
+        (recorded.state.phase, recorded.state.request) = (phase, request);
+        recorded.holder = holder.map(str::to_owned);
+        let text = Page::of(recorded).text(Timestamp::UNIX_EPOCH);
+        assert!(text.starts_with(&format!("ROTATION  r: {expect}")), "{text}");
+    }
+
+    #[test]
+    fn a_page_does_not_move_the_cursor() {
+        let mut recorded = recorded();
+        recorded.state.because = "\u{1b}[2Jgone".to_owned();
+        assert!(!Page::of(recorded).text(Timestamp::UNIX_EPOCH).contains('\u{1b}'));
     }
 }

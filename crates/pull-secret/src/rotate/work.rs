@@ -12,10 +12,12 @@ use rotation::event::Event;
 use rotation::plan::Plan;
 use rotation::record::Records;
 use rotation::run::{Run, RunError};
-use rotation::source::{SourceError, Sources};
+use rotation::source::Sources;
 use rotation::state::{Phase, State};
 use rotation::status::Page;
 
+use super::common::{records, show, sources, unusable};
+use super::page::print;
 use super::progress::Progress;
 use crate::cli::{OutputFormat, RotateResumeArguments, RotateStartArguments, WorkFlags};
 use crate::client;
@@ -46,7 +48,7 @@ pub(super) async fn start(arguments: RotateStartArguments) -> anyhow::Result<Exi
         if let Err(error) = parts.sources.check(&plan) {
             return unusable(error.into());
         }
-        super::plan::print(&plan, format)?;
+        print(&plan, format)?;
         output::note("nothing was changed: add --yes");
         return Ok(ExitCode::SUCCESS);
     }
@@ -64,28 +66,20 @@ pub(super) async fn resume(arguments: RotateResumeArguments) -> anyhow::Result<E
     let recorded = parts.records.find(&name).await?;
     recorded.check_unfinished()?;
     if is_dry {
-        super::show(Page::of(recorded), format)?;
+        show(Page::of(recorded), format)?;
         output::note("nothing was changed: add --yes");
         return Ok(ExitCode::SUCCESS);
     }
     parts.work(&name, &recorded.plan, format, false).await
 }
 
-/// Returns the exit code of new pull secrets that cannot be used; other errors are returned.
-pub(super) fn unusable(error: anyhow::Error) -> anyhow::Result<ExitCode> {
-    let source = error.downcast::<SourceError>()?;
-    let code = super::exit_code(&source);
-    output::note(format_args!("error: {:#}", anyhow::Error::from(source)));
-    Ok(ExitCode::from(code))
-}
-
 // === impl Parts ===
 
 impl Parts {
     async fn of(flags: WorkFlags) -> anyhow::Result<Self> {
-        let sources = super::sources(flags.source)?;
+        let sources = sources(flags.source)?;
         let client = client::client(&flags.api)?;
-        let records = super::records(flags.record).await?;
+        let records = records(flags.record).await?;
         let user = records.cluster().user().await?;
         // Two processes of one person are two holders.
         let identity = format!("{user} (process {}, {:08x})", std::process::id(), rand::random::<u32>());

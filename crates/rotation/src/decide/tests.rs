@@ -148,7 +148,7 @@ fn the_end_is_estimated_from_rate_and_waves(#[case] clusters: u32, #[case] per_m
 #[case::failed_before(Some(written(4, report(3, Status::False, "PermissionDenied"))), Standing::Waiting)]
 #[case::changed_by_another(
     Some(Seen { generation: 4_u32.into(), ..cluster("a") }),
-    Standing::Left("somebody else has changed it since the plan: generation 4 instead of 3".to_owned())
+    Standing::Left("it was changed since the plan: generation 4 instead of 3".to_owned())
 )]
 #[case::deleting(Some(Seen { is_deleting: true, ..cluster("a") }), Standing::Left("it is being deleted".to_owned()))]
 #[case::gone(None, Standing::Left("it was deleted".to_owned()))]

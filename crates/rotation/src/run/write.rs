@@ -7,12 +7,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value};
 use zeroize::Zeroize as _;
 
-use super::{End, Worker};
+use super::worker::{End, Worker};
 use crate::decide::{Standing, standing};
 use crate::event::Event;
 use crate::fleet::{Content, Seen};
 use crate::plan::Planned;
-use crate::state::Failure;
+use crate::state::{Failure, Phase};
 
 /// The reason of a cluster whose write the API has refused.
 const REFUSED: &str = "RefusedByApi";
@@ -70,11 +70,14 @@ impl Worker<'_, '_> {
         self.say(&Event::Written { cluster: planned.id.clone(), generation: written.generation });
         match Seen::of(written).content {
             Content::Shown(digest) if planned.digest.is_of(&digest) => None,
-            _ => Some(self.cannot_go_on(&format!(
-                "the API shows another digest of the content that cluster {} was given: --digest-key-file is not the API's \
-                 pull_secret.digest_key_file. Abort this rotation, and plan again with the right key",
-                planned.id
-            ))),
+            _ => {
+                let (id, name) = (&planned.id, self.run.name);
+                let because = format!(
+                    "the API shows another digest of the content that cluster {id} was given: --digest-key-file is not the API's \
+                     pull_secret.digest_key_file; `pull-secret rotate abort {name}`, then plan again with the right key"
+                );
+                Some(End { phase: Phase::Stopped, because })
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 mod doubles;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hyperfleet_client::Resource;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -44,7 +44,7 @@ impl World {
             up.player.until(&format!("cls-{number}"), |cluster| is_available(cluster, 1)).await;
         }
         let world = Self { up, files: testkit::fleet::folder(), rig, _folder: folder };
-        fs::write(world.file("new.json"), document("b")).unwrap();
+        write(&world.file("new.json"), document("b").as_bytes());
         world
     }
 
@@ -119,6 +119,10 @@ impl World {
             assert!(is_available(&cluster, generation), "{id}");
         }
     }
+}
+
+fn write(path: &Path, content: &[u8]) {
+    daemon::file::replace(path, content).unwrap();
 }
 
 /// The clusters of the events of a kind.
@@ -265,9 +269,9 @@ async fn other_processes_pause_resume_and_abort() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_has_changed_is_left_and_other_content_is_refused() {
+async fn what_was_changed_since_the_plan_is_left_and_other_content_is_refused() {
     let world = World::with_clusters(3).await;
-    fs::write(world.file("other.json"), document("d")).unwrap();
+    write(&world.file("other.json"), document("d").as_bytes());
     world.plan("new.json", &[]).await;
     world.up.player.rotate("cls-2", &document("c")).await;
     let [from, plan] = world.paths("other.json");
@@ -277,7 +281,7 @@ async fn what_somebody_else_has_changed_is_left_and_other_content_is_refused() {
     assert_eq!((code, end(&lines).0), (Some(0), "Done"), "{lines:?}");
     assert_eq!((clusters(&lines, "written"), clusters(&lines, "left")), (vec!["cls-1", "cls-3"], vec!["cls-2"]));
     let left = world.status().await["left"]["cls-2"].clone();
-    assert_eq!(left, "somebody else has changed it since the plan: generation 2 instead of 1");
+    assert_eq!(left, "it was changed since the plan: generation 2 instead of 1");
     world.up.player.until("cls-2", |cluster| is_available(cluster, 2)).await;
     assert_eq!(world.up.applied_secret("cls-2").await, Some(document("c")));
 }
@@ -330,7 +334,7 @@ async fn a_write_is_conditional() {
 async fn another_digest_key_stops_after_one_cluster() {
     let world = World::with_clusters(2).await;
     let key = world.file("other-key");
-    fs::write(&key, [7; 32]).unwrap();
+    write(&key, &[7; 32]);
     let key = ["--digest-key-file", key.to_str().unwrap()];
     world.plan("new.json", &key).await;
     let [from, plan] = world.paths("new.json");

@@ -1,0 +1,263 @@
+//! A run at work: takes step after step until the end.
+
+use std::time::Duration;
+
+use hyperfleet_client::Error;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+
+use super::means::{Run, RunError};
+use super::wave::Wave;
+use crate::decide::{self, Facts, Standing, Step};
+use crate::event::Event;
+use crate::fleet::{Content, Seen};
+use crate::plan::Plan;
+use crate::state::{Counts, Failure, Phase, Request, State};
+
+/// Number of clusters of a kind that the record lists, as it must fit into a ConfigMap; all are counted.
+const MAX_LISTED: usize = 500;
+
+/// The cause of an abortion, and the way back.
+pub const ABORTED: &str =
+    "it is given up; rotated clusters keep their new pull secret: to go back, plan a rotation with the old files";
+
+/// The end of a run.
+pub(super) struct End {
+    pub(super) phase: Phase,
+    pub(super) because: String,
+}
+
+/// A run at work.
+pub(super) struct Worker<'a, 'b> {
+    pub(super) run: &'a Run<'b>,
+    pub(super) plan: &'a Plan,
+    pub(super) state: State,
+    pub(super) saved: State,
+    pub(super) wave: Wave,
+    pub(super) request: Option<Request>,
+    pub(super) each: &'a mut dyn FnMut(&Event, &State),
+}
+
+// === impl Worker ===
+
+impl Worker<'_, '_> {
+    pub(super) async fn until_the_end(&mut self) -> Result<End, RunError> {
+        let mut pace = interval(Duration::from_mins(1) / u32::from(self.plan.options.per_minute.max(1)));
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.announce();
+        loop {
+            if let Some(end) = self.observe_if_due().await? {
+                return Ok(end);
+            }
+            if self.run.stop.is_cancelled() {
+                return Ok(self.signalled());
+            }
+            if self.wave.is_out {
+                self.pause().await;
+                continue;
+            }
+            match self.step() {
+                Step::Write(index) => {
+                    if self.has_turn(&mut pace).await
+                        && let Some(end) = self.write(index).await
+                    {
+                        return Ok(end);
+                    }
+                }
+                Step::Wait => self.pause().await,
+                Step::NextWave(failures) => self.next_wave(failures).await?,
+                Step::Stop(failures) => return Ok(self.stopped(failures)),
+                Step::Pause => return Ok(self.asked(Phase::Paused)),
+                Step::Abort => return Ok(self.asked(Phase::Aborted)),
+                Step::Finish => return Ok(End { phase: Phase::Done, because: String::new() }),
+            }
+        }
+    }
+
+    fn step(&self) -> Step {
+        decide::step(&Facts {
+            plan: self.plan,
+            wave: self.state.wave,
+            standings: &self.wave.standings,
+            waited: self.wave.waited.as_secs(),
+            request: self.request,
+        })
+    }
+
+    /// Waits for the next turn to write; false if something else is due first.
+    async fn has_turn(&self, pace: &mut Interval) -> bool {
+        tokio::select! {
+            _tick = pace.tick() => true,
+            () = sleep_until(self.wave.next_observation()) => false,
+            () = self.run.stop.cancelled() => false,
+        }
+    }
+
+    async fn pause(&self) {
+        tokio::select! {
+            () = sleep_until(self.wave.next_observation()) => {}
+            () = self.run.stop.cancelled() => {}
+        }
+    }
+
+    fn announce(&mut self) {
+        let (waves, clusters) = (self.plan.waves.len(), self.wave.standings.len());
+        if self.state.wave < waves {
+            self.say(&Event::Wave { wave: self.state.wave + 1, waves, clusters });
+        }
+    }
+
+    pub(super) fn say(&mut self, event: &Event) {
+        (self.each)(event, &self.state);
+    }
+
+    async fn next_wave(&mut self, failures: Vec<Failure>) -> Result<(), RunError> {
+        self.fail(failures);
+        self.state.done = self.state.counts();
+        self.state.done.waiting = 0;
+        self.state.current = Counts::default();
+        self.state.wave += 1;
+        self.wave = Wave::of(self.plan, self.state.wave);
+        self.save_or_wait().await?;
+        self.announce();
+        Ok(())
+    }
+
+    /// Counts failures; those that are not in time were counted as waiting.
+    fn fail(&mut self, failures: Vec<Failure>) {
+        let late: Vec<Failure> =
+            failures.iter().filter(|failure| failure.reason == decide::NOT_IN_TIME).cloned().collect();
+        self.state.current.failed += late.len();
+        self.state.current.waiting = self.state.current.waiting.saturating_sub(late.len());
+        for failure in late {
+            self.say(&Event::Failed(failure));
+        }
+        let room = MAX_LISTED.saturating_sub(self.state.failures.len());
+        self.state.failures.extend(failures.into_iter().take(room));
+    }
+
+    fn stopped(&mut self, failures: Vec<Failure>) -> End {
+        let (count, tolerated) = (failures.len(), self.plan.tolerated(self.state.wave));
+        let first = failures.first().map(|failure| failure.cluster.clone()).unwrap_or_default();
+        self.fail(failures);
+        let (wave, name) = (self.state.wave + 1, self.run.name);
+        let because = format!(
+            "{count} clusters of wave {wave} have failed, {tolerated} are tolerated: see `pull-secret explain cluster {first}`, mend \
+             the cause, run failed Jobs again with `pull-secret retry`, then `pull-secret rotate resume {name}`"
+        );
+        End { phase: Phase::Stopped, because }
+    }
+
+    pub(super) fn signalled(&self) -> End {
+        let because = format!("it was stopped by a signal: `pull-secret rotate resume {}` goes on", self.run.name);
+        End { phase: Phase::Paused, because }
+    }
+
+    fn asked(&self, phase: Phase) -> End {
+        let name = self.run.name;
+        let because = match phase {
+            Phase::Aborted => ABORTED.to_owned(),
+            _ => format!("an operator has paused it: `pull-secret rotate resume {name}` goes on"),
+        };
+        End { phase, because }
+    }
+
+    /// Records the end.
+    pub(super) async fn end(mut self, end: End) -> Result<State, RunError> {
+        let End { phase, because } = end;
+        self.state.phase = phase;
+        self.state.because = because;
+        self.save().await?;
+        // An abortion may have been requested meanwhile.
+        let obey = |state: &mut State| {
+            let is_given_up = state.request.take() == Some(Request::Abort) && state.phase != Phase::Done;
+            if is_given_up {
+                (state.phase, state.because) = (Phase::Aborted, ABORTED.to_owned());
+            }
+        };
+        self.state = self.run.records.change(self.run.name, obey).await?;
+        let (phase, because) = (self.state.phase, self.state.because.clone());
+        let (counts, clusters) = (self.state.counts(), self.plan.clusters());
+        self.say(&Event::Ended { phase, because, counts, clusters });
+        Ok(self.state)
+    }
+
+    /// Records the state, if it has changed. Requests of other processes are theirs.
+    pub(super) async fn save(&mut self) -> Result<(), RunError> {
+        if self.state == self.saved {
+            return Ok(());
+        }
+        let state = self.state.clone();
+        let write = |recorded: &mut State| *recorded = State { request: recorded.request, ..state.clone() };
+        self.run.records.change(self.run.name, write).await?;
+        self.saved = state;
+        Ok(())
+    }
+
+    /// Observes if it is time; returns an end if it cannot go on.
+    async fn observe_if_due(&mut self) -> Result<Option<End>, RunError> {
+        if Instant::now() < self.wave.next_observation() {
+            return Ok(None);
+        }
+        self.observe().await
+    }
+
+    /// Notes the standing of a cluster, and says what has changed.
+    pub(super) fn set(&mut self, index: usize, standing: Standing) {
+        let standing = match (standing, self.wave.refused.get(&index)) {
+            (Standing::ToWrite, Some(refused)) => Standing::Failed(refused.clone()),
+            (standing, _) => standing,
+        };
+        let Some(planned) = self.plan.waves.get(self.state.wave).and_then(|clusters| clusters.get(index)) else {
+            return;
+        };
+        let (cluster, before) = (planned.id.clone(), self.wave.standings.get(index));
+        if before == Some(&standing) {
+            return;
+        }
+        let event = match &standing {
+            Standing::Available => Some(Event::Available { cluster }),
+            Standing::Failed(failure) => Some(Event::Failed(failure.clone())),
+            Standing::Left(because) => {
+                if self.state.left.len() < MAX_LISTED {
+                    self.state.left.insert(cluster.clone(), because.clone());
+                }
+                Some(Event::Left { cluster, because: because.clone() })
+            }
+            Standing::ToWrite | Standing::Waiting => None,
+        };
+        if let Some(place) = self.wave.standings.get_mut(index) {
+            *place = standing;
+        }
+        self.state.current = self.wave.counts();
+        if let Some(event) = event {
+            self.say(&event);
+        }
+    }
+
+    /// Returns the end that a failed call of the API leads to; `None` if it is waited for.
+    pub(super) fn failed_call(&mut self, error: &Error) -> Option<End> {
+        if error.transient() && !self.run.stop.is_cancelled() {
+            self.out(error.to_string());
+            return None;
+        }
+        Some(if self.run.stop.is_cancelled() { self.signalled() } else { self.cannot_go_on(&error.to_string()) })
+    }
+
+    /// Returns the end of a run that cannot compare the cluster's content any more.
+    pub(super) fn hidden(&self, seen: &Seen) -> Option<End> {
+        let cause = "the API no longer shows digests to this caller: have reads_pull_secrets granted";
+        (seen.content == Content::Hidden).then(|| self.cannot_go_on(cause))
+    }
+
+    /// Returns the end of a run that needs an operator.
+    pub(super) fn cannot_go_on(&self, cause: &str) -> End {
+        let because = format!("{cause}; then `pull-secret rotate resume {}`", self.run.name);
+        End { phase: Phase::Stopped, because }
+    }
+
+    pub(super) fn out(&mut self, error: String) {
+        if !std::mem::replace(&mut self.wave.is_out, true) {
+            self.say(&Event::Outage { error });
+        }
+    }
+}
