@@ -18,7 +18,7 @@ const LONGEST_KEY: usize = 64 * 1024;
 /// Number of faults of a document that a message names.
 const NAMED_PROBLEMS: usize = 5;
 
-/// Where the new pull secrets are, and the key of their digests.
+/// The place of the new pull secrets, and the key of their digests.
 #[derive(Debug)]
 pub struct Sources {
     key: SecretSlice<u8>,

@@ -1,4 +1,4 @@
-//! What the commands of `rotate` share: records, new pull secrets, pages.
+//! Shared parts of the commands of `rotate`: records, new pull secrets, pages.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
