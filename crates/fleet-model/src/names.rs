@@ -74,10 +74,10 @@ names! {
 names! {
     /// The objects of a rotation.
     ROTATION_OBJECTS:
-    /// Beginning of the names of the ConfigMaps with state (`…NAME`) and plan (`…NAME.plan`), and of the Lease of the process that
+    /// Beginning of the names of the `ConfigMaps` with state (`…NAME`) and plan (`…NAME.plan`), and of the Lease of the process that
     /// works on it.
     ROTATION_PREFIX = "pull-secret-rotation-";
-    /// Label on both ConfigMaps: name of the rotation.
+    /// Label on both `ConfigMaps`: name of the rotation.
     LABEL_ROTATION = "hyperfleet.io/rotation";
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn rotate(command: RotateCommand) -> anyhow::Result<ExitCode> {
                     output::note("there is no rotation");
                 }
                 for name in names {
-                    show(Page::of(records.find(&name).await?), arguments.output)?;
+                    show(&Page::of(records.find(&name).await?), arguments.output)?;
                 }
                 Ok(ExitCode::SUCCESS)
             }

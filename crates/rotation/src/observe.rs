@@ -26,7 +26,7 @@ pub async fn plan(
                 match find(calls, text).await? {
                     Found::One(cluster) => ids.push(cluster.id),
                     Found::None => {
-                        skipped.push(not_found(text, "there is no such cluster, by id or by name".to_owned()))
+                        skipped.push(not_found(text, "there is no such cluster, by id or by name".to_owned()));
                     }
                     Found::Several(examples) => {
                         let ids: Vec<&str> = examples.iter().map(|example| example.id.as_str()).collect();

@@ -25,20 +25,20 @@ impl Run<'_> {
     pub async fn start(&self, plan: &Plan, each: &mut dyn FnMut(&Event, &State)) -> Result<State, RunError> {
         self.records.check_absent(self.name).await?;
         self.sources.check(plan)?;
-        self.claimed(async {
+        self.claimed(Box::pin(async {
             // Another process may have started it while this one waited.
             self.records.check_absent(self.name).await?;
             let state = State::new(self.identity, jiff::Timestamp::now());
             self.records.create(self.name, plan, &state).await?;
             self.work(plan, state, each).await
-        })
+        }))
         .await
     }
 
     /// Goes on with a rotation that was paused, stopped or interrupted.
     pub async fn resume(&self, plan: &Plan, each: &mut dyn FnMut(&Event, &State)) -> Result<State, RunError> {
         self.sources.check(plan)?;
-        self.claimed(async {
+        self.claimed(Box::pin(async {
             let recorded = self.records.find(self.name).await?;
             recorded.check_unfinished()?;
             let state = self
@@ -53,7 +53,7 @@ impl Run<'_> {
                 })
                 .await?;
             self.work(plan, state, each).await
-        })
+        }))
         .await
     }
 

@@ -1,11 +1,6 @@
 //! The record of a rotation on an API server, the emulator's and a real one's, with the Role of the guide.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "in a test that is the right way to fail"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test that is the right way to fail")]
 
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};

@@ -18,7 +18,7 @@ pub(crate) enum RotateCommand {
     Plan(RotatePlanArguments),
     /// Start a rotation by a plan: write, wait until the wave is available, go on with the next
     ///
-    /// Without --yes it prints the plan and changes nothing. The state is kept in ConfigMaps of the namespace of Jobs: `rotate
+    /// Without --yes it prints the plan and changes nothing. The state is kept in `ConfigMaps` of the namespace of Jobs: `rotate
     /// status`, `pause` and `abort` work from anywhere, and `rotate resume` goes on after a pause, a stop, a signal or a crash. A
     /// cluster that was changed since the plan is not written. Exits with 0 when all waves are done, with 1 if it
     /// ended before, with 75 if the API cannot be reached at the start.

@@ -20,7 +20,7 @@ use crate::cli::{OutputFormat, RecordFlags, SourceFlags};
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Prints the page of a rotation.
-pub(super) fn show(page: Page, format: OutputFormat) -> anyhow::Result<()> {
+pub(super) fn show(page: &Page, format: OutputFormat) -> anyhow::Result<()> {
     match format {
         OutputFormat::Table => output::print(page.text(Timestamp::now()))?,
         OutputFormat::Json => output::print(format_args!("{}\n", json!(page)))?,

@@ -30,7 +30,7 @@ impl<'a> Progress<'a> {
 
     pub(super) fn show(&mut self, event: &Event, state: &State) {
         if self.has_bar {
-            self.draw(CLEAR);
+            Self::draw(CLEAR);
         }
         let printed = match self.format {
             OutputFormat::Table => output::print(format_args!("{event}\n")),
@@ -38,12 +38,12 @@ impl<'a> Progress<'a> {
         };
         self.printed = std::mem::replace(&mut self.printed, Ok(())).and(printed.map(drop));
         if self.has_bar && !matches!(event, Event::Ended { .. }) {
-            self.draw(&event::bar(self.plan, state));
+            Self::draw(&event::bar(self.plan, state));
         }
     }
 
     /// A closed stderr is ignored, as by `note`.
-    fn draw(&self, text: &str) {
+    fn draw(text: &str) {
         let mut stderr = stderr().lock();
         let _unwritable = write!(stderr, "{text}").and_then(|()| stderr.flush());
     }

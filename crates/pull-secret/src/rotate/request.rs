@@ -15,7 +15,7 @@ use crate::cli::{RotateAbortArguments, RotateNameArguments};
 pub(super) async fn pause(arguments: RotateNameArguments) -> anyhow::Result<ExitCode> {
     let records = records(arguments.record).await?;
     request(&records, &arguments.name, Request::Pause).await?;
-    show(Page::of(records.find(&arguments.name).await?), arguments.output)?;
+    show(&Page::of(records.find(&arguments.name).await?), arguments.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -26,7 +26,7 @@ pub(super) async fn abort(arguments: RotateAbortArguments) -> anyhow::Result<Exi
     if arguments.yes {
         request(&records, &name, Request::Abort).await?;
     }
-    show(Page::of(records.find(&name).await?), format)?;
+    show(&Page::of(records.find(&name).await?), format)?;
     output::note(if arguments.yes { ABORTED } else { "nothing was changed: add --yes" });
     Ok(ExitCode::SUCCESS)
 }

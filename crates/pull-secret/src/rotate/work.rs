@@ -66,7 +66,7 @@ pub(super) async fn resume(arguments: RotateResumeArguments) -> anyhow::Result<E
     let recorded = parts.records.find(&name).await?;
     recorded.check_unfinished()?;
     if is_dry {
-        show(Page::of(recorded), format)?;
+        show(&Page::of(recorded), format)?;
         output::note("nothing was changed: add --yes");
         return Ok(ExitCode::SUCCESS);
     }

@@ -34,13 +34,13 @@ fn cluster(id: &str) -> Seen {
         is_deleting: false,
         content: Content::Shown(OLD.to_owned()),
         project: Some("p".to_owned()),
-        report: report(3, Status::True, "SecretStored"),
+        report: Some(report(3, Status::True, "SecretStored")),
     }
 }
 
-fn report(generation: u32, available: Status, reason: &str) -> Option<SeenReport> {
+fn report(generation: u32, available: Status, reason: &str) -> SeenReport {
     let (reason, message) = (reason.to_owned(), "so it is".to_owned());
-    Some(SeenReport { generation: generation.into(), available, reason, message })
+    SeenReport { generation: generation.into(), available, reason, message }
 }
 
 fn written(generation: u32, report: Option<SeenReport>) -> Seen {
@@ -88,9 +88,9 @@ fn waves_follow_a_small_first_one(
 #[case::referenced(Seen { content: Content::Referenced("n/s".to_owned()), ..cluster("a") }, SkipReason::Referenced, "change that Secret")]
 #[case::without(Seen { content: Content::None, ..cluster("a") }, SkipReason::NoPullSecret, "set spec.pullSecret")]
 #[case::hidden(Seen { content: Content::Hidden, ..cluster("a") }, SkipReason::DigestHidden, "reads_pull_secrets")]
-#[case::same(written(3, report(3, Status::True, "SecretStored")), SkipReason::SameContent, "already")]
-#[case::failed(Seen { report: report(3, Status::False, "JobFailed"), ..cluster("a") }, SkipReason::NotAvailable, "explain cluster a")]
-#[case::behind(Seen { report: report(2, Status::True, "SecretStored"), ..cluster("a") }, SkipReason::NotAvailable, "explain")]
+#[case::same(written(3, Some(report(3, Status::True, "SecretStored"))), SkipReason::SameContent, "already")]
+#[case::failed(Seen { report: Some(report(3, Status::False, "JobFailed")), ..cluster("a") }, SkipReason::NotAvailable, "explain cluster a")]
+#[case::behind(Seen { report: Some(report(2, Status::True, "SecretStored")), ..cluster("a") }, SkipReason::NotAvailable, "explain")]
 #[case::never_reported(Seen { report: None, ..cluster("a") }, SkipReason::NotAvailable, "explain")]
 fn what_cannot_be_rotated_is_skipped_with_the_way_out(
     #[case] seen: Seen,
@@ -136,16 +136,16 @@ fn the_end_is_estimated_from_rate_and_waves(#[case] clusters: u32, #[case] per_m
 
 #[rstest]
 #[case::as_planned(Some(cluster("a")), Standing::ToWrite)]
-#[case::written(Some(written(4, report(3, Status::True, "SecretStored"))), Standing::Waiting)]
-#[case::its_job_runs(Some(written(4, report(4, Status::False, "WorkloadInProgress"))), Standing::Waiting)]
-#[case::its_job_waits(Some(written(4, report(4, Status::False, "WaitingForQuota"))), Standing::Waiting)]
-#[case::available(Some(written(4, report(4, Status::True, "SecretStored"))), Standing::Available)]
-#[case::changed_after_us(Some(written(5, report(5, Status::True, "SecretStored"))), Standing::Available)]
+#[case::written(Some(written(4, Some(report(3, Status::True, "SecretStored")))), Standing::Waiting)]
+#[case::its_job_runs(Some(written(4, Some(report(4, Status::False, "WorkloadInProgress")))), Standing::Waiting)]
+#[case::its_job_waits(Some(written(4, Some(report(4, Status::False, "WaitingForQuota")))), Standing::Waiting)]
+#[case::available(Some(written(4, Some(report(4, Status::True, "SecretStored")))), Standing::Available)]
+#[case::changed_after_us(Some(written(5, Some(report(5, Status::True, "SecretStored")))), Standing::Available)]
 #[case::failed(
-    Some(written(4, report(4, Status::False, "PermissionDenied"))),
+    Some(written(4, Some(report(4, Status::False, "PermissionDenied")))),
     Standing::Failed(Failure { cluster: "a".to_owned(), reason: "PermissionDenied".to_owned(), message: "so it is".to_owned() })
 )]
-#[case::failed_before(Some(written(4, report(3, Status::False, "PermissionDenied"))), Standing::Waiting)]
+#[case::failed_before(Some(written(4, Some(report(3, Status::False, "PermissionDenied")))), Standing::Waiting)]
 #[case::changed_by_another(
     Some(Seen { generation: 4_u32.into(), ..cluster("a") }),
     Standing::Left("it was changed since the plan: generation 4 instead of 3".to_owned())
@@ -213,7 +213,7 @@ impl Fleet {
         let standings = clusters.iter().map(|planned| standing(planned, plan.planned, self.clusters.get(&planned.id)));
         let standings = standings.collect();
         for seen in self.clusters.values_mut() {
-            seen.report = report(u32::try_from(seen.generation.get()).unwrap(), Status::True, "SecretStored");
+            seen.report = Some(report(u32::try_from(seen.generation.get()).unwrap(), Status::True, "SecretStored"));
         }
         standings
     }
