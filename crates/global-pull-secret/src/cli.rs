@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
 use daemon::settings::dump::Format;
-use daemon::version::Version;
 use daemon::traces::{self, Program};
+use daemon::version::Version;
 use fleet_model::names::trace::SERVICE_CONTROLLER;
 use tokio::runtime::Builder;
 

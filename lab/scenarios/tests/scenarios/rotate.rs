@@ -84,7 +84,7 @@ impl World {
         lines[0].clone()
     }
 
-    fn work<'a>(&self, verb: &'a str, from: &'a str, plan: &'a str) -> Vec<&'a str> {
+    fn work<'a>(verb: &'a str, from: &'a str, plan: &'a str) -> Vec<&'a str> {
         let plan = if verb == "start" { vec!["--plan", plan] } else { vec![] };
         [vec![verb, "r", "--from", from, "--yes"], plan].concat()
     }
@@ -96,7 +96,7 @@ impl World {
     /// Starts or resumes the rotation `r`, and waits for its end.
     async fn to_the_end(&self, verb: &str, from: &str) -> (Option<i32>, Vec<Value>) {
         let [from, plan] = self.paths(from);
-        let (code, lines, stderr) = self.rotate(&self.work(verb, &from, &plan)).await;
+        let (code, lines, stderr) = self.rotate(&Self::work(verb, &from, &plan)).await;
         assert!(!lines.is_empty(), "{stderr}");
         (code, lines)
     }
@@ -104,7 +104,7 @@ impl World {
     /// Starts the rotation `r` as a process of its own.
     fn process(&self, api: &str) -> Process {
         let [from, plan] = self.paths("new.json");
-        Process::of(self.command_at(api, &self.work("start", &from, &plan)))
+        Process::of(self.command_at(api, &Self::work("start", &from, &plan)))
     }
 
     async fn status(&self) -> Value {
@@ -152,7 +152,7 @@ async fn a_fleet_is_rotated_in_waves() {
     assert_eq!((waves, &plan["estimate"]["store_writes"]), (vec![1, 2, 2], &json!(20)));
     let skipped = plan["skipped"].as_array().unwrap().iter().map(|one| json!([one["cluster"], one["reason"]]));
     let expected = json!([["cls-8", "Deleting"], ["cls-6", "SameContent"], ["cls-7", "NotAvailable"]]);
-    assert_eq!(Value::from_iter(skipped), expected);
+    assert_eq!(skipped.collect::<Value>(), expected);
 
     // Without --yes nothing happens.
     let [from, file] = world.paths("new.json");
@@ -183,7 +183,7 @@ async fn a_fleet_is_rotated_in_waves() {
     let (_, page, _) = run(table.env("KUBECONFIG", world.up.place("kubeconfig"))).await;
     assert!(page.contains("ROTATION  r: Done") && page.contains("[##############################] 5/5"), "{page}");
 
-    let (code, _, said) = world.rotate(&world.work("start", &from, &file)).await;
+    let (code, _, said) = world.rotate(&World::work("start", &from, &file)).await;
     assert!(code == Some(2) && said.contains("there is a rotation r already"), "{said}");
     let (code, _, said) = world.rotate(&["plan", "cls-1", "--from", &from]).await;
     assert_eq!((code, said.as_str()), (Some(1), "there is nothing to rotate"));
@@ -239,7 +239,7 @@ async fn other_processes_pause_resume_and_abort() {
     first.until(|lines| clusters(lines, "written").len() == 1).await;
     for (verb, words) in [("start", "there is a rotation r already"), ("resume", "another process works on rotation r")]
     {
-        let (code, _, said) = world.rotate(&world.work(verb, &from, &plan)).await;
+        let (code, _, said) = world.rotate(&World::work(verb, &from, &plan)).await;
         assert!(code == Some(2) && said.contains(words), "{said}");
     }
     let (code, lines, _) = world.rotate(&["pause", "r"]).await;
@@ -250,7 +250,7 @@ async fn other_processes_pause_resume_and_abort() {
     let status = world.status().await;
     assert_eq!((&status["phase"], &status["worked_on_by"]), (&json!("Paused"), &Value::Null));
 
-    let mut second = Process::of(world.command(&world.work("resume", &from, &plan)));
+    let mut second = Process::of(world.command(&World::work("resume", &from, &plan)));
     second.until(|lines| lines.iter().any(|line| line["event"] == "wave")).await;
     let (code, lines, said) = world.rotate(&["abort", "r"]).await;
     assert!(code == Some(0) && lines[0]["phase"] == "Running" && said == "nothing was changed: add --yes", "{said}");
@@ -262,7 +262,7 @@ async fn other_processes_pause_resume_and_abort() {
     world.are_at(&["cls-4"], 1).await;
     world.up.player.until("cls-1", |cluster| is_available(cluster, 2)).await;
     for verb in ["resume", "pause"] {
-        let arguments = if verb == "pause" { vec!["pause", "r"] } else { world.work(verb, &from, &plan) };
+        let arguments = if verb == "pause" { vec!["pause", "r"] } else { World::work(verb, &from, &plan) };
         let (code, _, said) = world.rotate(&arguments).await;
         assert!(code == Some(2) && said.contains("rotation r is over (Aborted)"), "{said}");
     }
@@ -275,7 +275,7 @@ async fn what_was_changed_since_the_plan_is_left_and_other_content_is_refused() 
     world.plan("new.json", &[]).await;
     world.up.player.rotate("cls-2", &document("c")).await;
     let [from, plan] = world.paths("other.json");
-    let (code, _, said) = world.rotate(&world.work("start", &from, &plan)).await;
+    let (code, _, said) = world.rotate(&World::work("start", &from, &plan)).await;
     assert!(code == Some(2) && said.contains("is not the planned one"), "{said}");
     let (code, lines) = world.to_the_end("start", "new.json").await;
     assert_eq!((code, end(&lines).0), (Some(0), "Done"), "{lines:?}");
@@ -338,7 +338,7 @@ async fn another_digest_key_stops_after_one_cluster() {
     let key = ["--digest-key-file", key.to_str().unwrap()];
     world.plan("new.json", &key).await;
     let [from, plan] = world.paths("new.json");
-    let (code, lines, _) = world.rotate(&[&world.work("start", &from, &plan)[..], &key].concat()).await;
+    let (code, lines, _) = world.rotate(&[&World::work("start", &from, &plan)[..], &key].concat()).await;
     let (phase, because) = end(&lines);
     assert_eq!((code, phase, clusters(&lines, "written")), (Some(1), "Stopped", vec!["cls-1"]), "{lines:?}");
     assert!(because.contains("--digest-key-file is not the API's"), "{because}");
