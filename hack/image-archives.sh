@@ -14,6 +14,9 @@ part=image-archives
 # shellcheck source-path=SCRIPTDIR/real-parts source=real-parts/lib.sh
 . "$(dirname "$0")/real-parts/lib.sh"
 
+# An image must not depend on who assembles it.
+umask 022
+export LC_ALL=C
 registry=${IMAGE_REGISTRY:-quay.io/openshift-hyperfleet}
 base=$real_parts/image-base-debian-12
 certificates=etc/ssl/certs/ca-certificates.crt
@@ -47,18 +50,25 @@ get_base() {
 }
 
 # loader BINARY: the path of its program interpreter, such as /lib64/ld-linux-x86-64.so.2.
-loader() { LC_ALL=C readelf --program-headers "$1" | sed -n 's/.*Requesting program interpreter: \(.*\)\]/\1/p'; }
+loader() { readelf --program-headers "$1" | sed -n 's/.*Requesting program interpreter: \(.*\)\]/\1/p'; }
 
 # libraries FILE: the names of the libraries that it needs.
-libraries() { LC_ALL=C readelf --dynamic "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+libraries() { readelf --dynamic "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+
+# of_debian NAME: the path of a library in Debian's files.
+of_debian() {
+  local found
+  found=$(find "$base/lib" "$base/usr/lib" -name "$1" -print -quit)
+  [[ -n $found ]] || fail "$1 is needed, which is not among libc6 and libgcc-s1 of Debian 12"
+  echo "$found"
+}
 
 # put_libraries FILE ROOT: copies what FILE needs, and what that needs, from Debian's files.
 put_libraries() {
   local name found
   for name in $(libraries "$1"); do
     [[ ! -e $2/lib/$name ]] || continue
-    found=$(find "$base/lib" "$base/usr/lib" -name "$name" -print -quit)
-    [[ -n $found ]] || fail "$1 needs $name, which is not among libc6 and libgcc-s1 of Debian 12"
+    found=$(of_debian "$name")
     install -D "$found" "$2/lib/$name"
     put_libraries "$found" "$2"
   done
@@ -71,7 +81,7 @@ layer() {
   install -D "$2" "$root/usr/local/bin/$1"
   strip --strip-all "$root/usr/local/bin/$1"
   put_libraries "$2" "$root"
-  install -D "$(readlink -f "$base$loader")" "$root$loader"
+  install -D "$(of_debian "${loader##*/}")" "$root$loader"
   install -D --mode 644 "$base/$certificates" "$root/$certificates"
   "$root$loader" --library-path "$root/lib" "$root/usr/local/bin/$1" --version >/dev/null ||
     fail "$2 does not start with Debian 12's libraries; build it on a machine whose libc is not newer than 2.36"
