@@ -154,8 +154,8 @@ impl Run {
     fn check_leadership(&mut self) {
         let leads = *self.leads.borrow_and_update();
         if leads && !self.led {
-            for (id, trigger) in self.jobs.ended() {
-                self.queue.enqueue(&id, None, trigger);
+            for id in self.jobs.ended() {
+                self.queue.enqueue(&id, None, Trigger::default());
             }
         }
         if leads != self.led {

@@ -68,6 +68,12 @@ struct DiscardLabels {
     reason: &'static str,
 }
 
+/// The name of a method; `other` for one that the API does not know, since clients can invent any number, of any length.
+pub(crate) fn bounded(method: &Method) -> &str {
+    let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    if known.contains(method) { method.as_str() } else { "other" }
+}
+
 // === impl Metrics ===
 
 impl Metrics {
@@ -127,12 +133,10 @@ impl Metrics {
 
     /// Counts a request and records its duration.
     pub(crate) fn answered(&self, method: &Method, path: &str, status: StatusCode, duration: Duration) {
-        // Clients can invent methods: each would be a series.
-        let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
         let labels = RequestLabels {
             component: "api",
             version: self.version,
-            method: if known.contains(method) { method.to_string() } else { "other".to_owned() },
+            method: bounded(method).to_owned(),
             path: path.to_owned(),
             code: status.as_u16(),
         };

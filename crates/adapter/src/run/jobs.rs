@@ -20,7 +20,6 @@ struct Known {
     uid: String,
     is_over: bool,
     failed: u32,
-    trace: Option<String>,
 }
 
 /// The resources that a Job event concerns.
@@ -54,27 +53,30 @@ impl KnownJobs {
                 limits.mark_running(project, &job.name);
             }
         }
-        let trace = job.annotations.get(names::ANNOTATION_TRACE).cloned();
-        let trigger = trigger(trace.as_deref());
+        let trace = job.annotations.get(names::ANNOTATION_TRACE);
+        let trigger = Trigger { event: None, trace: trace.and_then(|trace| trace.parse().ok()) };
         if is_gone {
             self.0.remove(&job.name);
             update.changed = Some((resource, trigger));
             return update;
         }
-        let fresh = Known { resource: resource.clone(), uid: job.uid.clone(), is_over, failed: job.failed, trace };
+        let fresh = Known { resource: resource.clone(), uid: job.uid.clone(), is_over, failed: job.failed };
         let before = self.0.insert(job.name.clone(), fresh);
-        let is_change = match before.filter(|before| before.uid == job.uid) {
+        let before = before.filter(|before| before.uid == job.uid);
+        let is_new = before.is_none();
+        let is_change = match before {
             None => is_over || job.failed > 0,
             Some(before) => before.is_over != is_over || before.failed != job.failed,
         };
+        // A Job that is over when it is first seen may have ended long ago: its trace does not go on with each restart.
+        let trigger = if is_new && is_over { Trigger::default() } else { trigger };
         update.changed = is_change.then_some((resource, trigger));
         update
     }
 
     /// Returns the resources whose Jobs have ended.
-    pub(super) fn ended(&self) -> Vec<(String, Trigger)> {
-        let over = self.0.values().filter(|known| known.is_over);
-        over.map(|known| (known.resource.clone(), trigger(known.trace.as_deref()))).collect()
+    pub(super) fn ended(&self) -> Vec<String> {
+        self.0.values().filter(|known| known.is_over).map(|known| known.resource.clone()).collect()
     }
 }
 
@@ -82,10 +84,6 @@ impl KnownJobs {
 fn instant_of(time: Timestamp, now: Instant) -> Instant {
     let age = Timestamp::now().duration_since(time).try_into().unwrap_or_default();
     now.checked_sub(age).unwrap_or(now)
-}
-
-fn trigger(trace: Option<&str>) -> Trigger {
-    Trigger { event: None, trace: trace.and_then(|trace| trace.parse().ok()) }
 }
 
 #[cfg(test)]

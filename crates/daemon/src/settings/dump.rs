@@ -11,8 +11,22 @@ use super::row::{Kind, Row};
 pub const REDACTED: &str = "(redacted)";
 
 /// Last words of names whose values may be credentials.
-const CREDENTIALS: &[&str] =
-    &["password", "passwd", "token", "secret", "credential", "credentials", "apikey", "api_key", "private_key"];
+const CREDENTIALS: &[&str] = &[
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "token",
+    "secret",
+    "credential",
+    "credentials",
+    "authorization",
+    "dsn",
+    "apikey",
+    "api_key",
+    "access_key",
+    "private_key",
+];
 
 /// Effective settings of a program.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -134,19 +148,26 @@ fn redacted(row: &Row, value: Value) -> Value {
     }
 }
 
-/// The value without what may be a credential: in a list or mapping the texts whose name ends as those of credentials do,
-/// and everywhere addresses with a user.
+/// The value without what may be a credential: in a mapping the texts whose name ends as those of credentials do, and the values
+/// of variables; in a list of arguments what follows such a name; and everywhere addresses with a user.
 fn without_credentials(value: Value, is_credential: bool) -> Value {
     match value {
         Value::String(_) | Value::Number(_) if is_credential => REDACTED.into(),
-        Value::String(text) if has_user(&text) => REDACTED.into(),
-        Value::Array(items) => items.into_iter().map(|item| without_credentials(item, is_credential)).collect(),
+        Value::String(text) if has_user(&text) || assigns_one(&text) => REDACTED.into(),
+        Value::Array(items) => {
+            let mut is_named = false;
+            let item = |item: Value| {
+                let is_credential = is_credential || std::mem::take(&mut is_named);
+                is_named = item.as_str().is_some_and(|text| text.starts_with('-') && is_of_a_credential(text));
+                without_credentials(item, is_credential)
+            };
+            items.into_iter().map(item).collect()
+        }
         Value::Object(members) => {
-            // A variable of a Job: its name is the value of one member, its value that of the other.
-            let names_one = members.get("name").and_then(Value::as_str).is_some_and(is_of_a_credential);
+            // A variable of a Job. Its name need not tell that its value is a credential.
+            let is_variable = members.contains_key("name");
             let member = |(name, value): (String, Value)| {
-                let is_credential =
-                    is_credential || is_of_a_credential(&name) || (names_one && name.eq_ignore_ascii_case("value"));
+                let is_credential = is_credential || is_of_a_credential(&name) || (is_variable && name == "value");
                 (name, without_credentials(value, is_credential))
             };
             Value::Object(members.into_iter().map(member).collect::<Map<_, _>>())
@@ -158,6 +179,11 @@ fn without_credentials(value: Value, is_credential: bool) -> Value {
 fn is_of_a_credential(name: &str) -> bool {
     let name = name.to_lowercase().replace('-', "_");
     CREDENTIALS.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns true for `NAME=VALUE` with the name of a credential.
+fn assigns_one(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| is_of_a_credential(name))
 }
 
 /// Returns true for an address with a user, and thus perhaps with a password.
@@ -243,7 +269,12 @@ mod tests {
     #[case::inside(json!({"credentials": {"user": "x"}}), json!({"credentials": {"user": REDACTED}}))]
     #[case::file_of_one(json!({"token_file": "/x", "tokenPath": "/y"}), json!({"token_file": "/x", "tokenPath": "/y"}))]
     #[case::variable(json!([{"name": "MY_TOKEN", "value": "x"}]), json!([{"name": "MY_TOKEN", "value": REDACTED}]))]
-    #[case::other_variable(json!([{"name": "ZONE", "value": "x"}]), json!([{"name": "ZONE", "value": "x"}]))]
+    #[case::other_variable(json!([{"name": "ZONE", "value": "x"}]), json!([{"name": "ZONE", "value": REDACTED}]))]
+    #[case::variable_by_reference(json!([{"name": "A", "valueFrom": {"field": "x"}}]), json!([{"name": "A", "valueFrom": {"field": "x"}}]))]
+    #[case::access_key(json!({"aws_secret_access_key": "x"}), json!({"aws_secret_access_key": REDACTED}))]
+    #[case::argument(json!(["run", "--password", "x", "y"]), json!(["run", "--password", REDACTED, "y"]))]
+    #[case::assignment(json!(["--password=x", "--zone=a"]), json!([REDACTED, "--zone=a"]))]
+    #[case::command(json!(["run-job", "pull-secret", "--token-file", "/x"]), json!(["run-job", "pull-secret", "--token-file", "/x"]))]
     fn credentials_are_redacted(#[case] value: Value, #[case] expected: Value) {
         assert_eq!(without_credentials(value, false), expected);
     }

@@ -202,6 +202,9 @@ fn url(text: &str) -> Result<Uri, &'static str> {
     if host.contains('@') {
         return Err("must hold no credentials; give them in OTEL_EXPORTER_OTLP_HEADERS");
     }
+    if url.query().is_some() {
+        return Err("must have no query; give what the collector requires in OTEL_EXPORTER_OTLP_HEADERS");
+    }
     if is_http && !host.is_empty() { Ok(url) } else { Err(malformed) }
 }
 
@@ -277,6 +280,11 @@ mod tests {
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "http://u:hunter2@c",
         "must hold no credentials; give them in OTEL_EXPORTER_OTLP_HEADERS"
+    )]
+    #[case(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "http://c/?api_key=hunter2",
+        "must have no query; give what the collector requires in OTEL_EXPORTER_OTLP_HEADERS"
     )]
     #[case("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "must be one of http/protobuf")]
     #[case("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "must be one of http/protobuf")]

@@ -10,6 +10,7 @@ use tracing::{Span, info_span};
 
 use super::route::Route;
 use crate::excerpt::excerpt;
+use crate::metrics::bounded;
 use crate::resource::Resource;
 
 /// The path of a route with `-` in place of ids.
@@ -20,12 +21,13 @@ pub(super) fn template(route: Option<&Route<'_>>) -> String {
 /// The span of a request. A `traceparent` that is malformed is ignored.
 pub(super) fn span(request: &Request, route: Option<&Route<'_>>, id: &str) -> Span {
     let address = || route.and_then(Route::address);
+    let method = bounded(request.method());
     let span = info_span!(
         target: SPANS,
         REQUEST,
-        otel.name = format!("{} {}", request.method(), template(route)),
+        otel.name = format!("{method} {}", template(route)),
         otel.kind = "server",
-        { METHOD } = request.method().as_str(),
+        { METHOD } = method,
         { ROUTE } = template(route),
         { REQUEST_ID } = id,
         { RESOURCE_TYPE } = address().and_then(|address| address.descriptor).map(|descriptor| descriptor.plural.as_str()),
