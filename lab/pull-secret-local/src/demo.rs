@@ -63,7 +63,7 @@ async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<(
     printer.note(&format!("the adapter has created the Job {job}"))?;
     let report = world.until_available(Generation::from(1)).await?;
     printer.ready_to_available(ready.elapsed());
-    printer.note(&format!("Available=True: {}", words(&report).join(" ")))?;
+    printer.note(&format!("Available=True: {}", words(&report).join("; ")))?;
     print_stored(world, &report, FIRST, printer).await?;
     world.play(AFTER, Generation::from(1)).await?;
     let reconciled = async |world: &World<'_>| {
@@ -91,7 +91,7 @@ async fn unchanged(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<(
     world.patch(&spec(ROTATED, "fast")).await?;
     world.play_all(Generation::from(3)).await?;
     let report = world.until_available(Generation::from(3)).await?;
-    printer.note(&format!("Available=True: {}", words(&report).join(" ")))?;
+    printer.note(&format!("Available=True: {}", words(&report).join("; ")))?;
     world.check("no version was added", version(&report) == Some(2) && world.versions().await?.len() == 2)?;
     printer.done("no version added")
 }
