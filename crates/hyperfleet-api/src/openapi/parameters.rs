@@ -38,6 +38,7 @@ const WHOLE: &[&str] = &[
     "updated_by",
     "deleted_time",
     "deleted_by",
+    "traceparent",
 ];
 
 const SEARCH: &str = "A condition on the resources, in the search language: comparisons (`=`, `!=`, `<`, `<=`, `>`, `>=`, `like`, `ilike`, \

@@ -53,6 +53,7 @@ const MEMBERS: &[(&str, Shape)] = &[
     ("deleted_by", Shape::Scalar),
     ("owner_references", Shape::Members(&["id", "kind", "href"])),
     ("references", Shape::Keys),
+    ("traceparent", Shape::Scalar),
 ];
 
 // === impl Fields ===

@@ -160,7 +160,9 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let server = prepare(&database, folder.path(), yaml).await.unwrap_or_else(|faults| panic!("{faults:?}"));
         let stop = CancellationToken::new();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        // The server closes a connection that was idle for five seconds: a request must not meet that moment.
+        let client =
+            reqwest::Client::builder().no_proxy().pool_idle_timeout(std::time::Duration::from_secs(2)).build().unwrap();
         let (address, health, metrics) = (server.address(), server.health_address(), server.metrics_address());
         let running = Mutex::new(Some(tokio::spawn(running(server, stop.clone()))));
         let rig = Self { address, health, metrics, client, database, folder, stop, running };
