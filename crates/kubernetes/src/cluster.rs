@@ -71,7 +71,10 @@ impl Cluster {
     /// Sets the client up. No request is sent.
     pub async fn connect(settings: &Settings) -> Result<Self, KubernetesError> {
         Self::prepare(settings).await.map_err(|detail| {
-            let object = if settings.kubeconfig.is_some() { "the kubeconfig" } else { "the API server" };
+            let object = match &settings.kubeconfig {
+                Some(file) => format!("the kubeconfig {}", file.display()),
+                None => "the API server".to_owned(),
+            };
             KubernetesError { detail: Some(detail), ..KubernetesError::new(Verb::Connect, object, ErrorKind::Unusable) }
         })
     }
@@ -177,7 +180,6 @@ impl Cluster {
     }
 }
 
-/// The problem of a kubeconfig. The library's messages are not forwarded: they quote the file.
 /// Refuses a kubeconfig that names a helper program, if those are not allowed; whichever way the file was found.
 fn accepted(file: Kubeconfig, settings: &Settings) -> Result<Kubeconfig, String> {
     let mut users = file.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
@@ -187,6 +189,7 @@ fn accepted(file: Kubeconfig, settings: &Settings) -> Result<Kubeconfig, String>
     Ok(file)
 }
 
+/// The problem of a kubeconfig. The library's messages are not forwarded: they quote the file.
 fn detail(error: &KubeconfigError, context_setting: Option<&str>) -> String {
     let detail = match error {
         KubeconfigError::ReadConfig(..) | KubeconfigError::FindPath => "the file cannot be read",

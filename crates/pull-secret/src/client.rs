@@ -11,7 +11,7 @@ use diagnosis::retry::{Found, find};
 use hyperfleet_client::{BaseUrl, Calls, Client, Error, Settings, TokenSettings};
 
 use crate::cli::ClientFlags;
-use crate::context::{Chosen, Given, Setting};
+use crate::context::{API, Chosen, Given, Setting};
 
 /// Default address of the API.
 const DEFAULT_API: &str = "http://localhost:8000";
@@ -24,9 +24,6 @@ const RETRY: RetryPolicy = RetryPolicy {
 
 /// The exit code of `EX_TEMPFAIL` in sysexits.h: the API does not answer now.
 const UNREACHABLE: u8 = 75;
-
-/// The setting of the address.
-const API: Setting = Setting { flag: "--api", variable: "HYPERFLEET_API_BASE_URL", key: "api" };
 
 /// The setting of the token file.
 const TOKEN_FILE: Setting =
@@ -57,7 +54,7 @@ fn file(given: Option<&PathBuf>, setting: &Setting, context: &Chosen) -> anyhow:
 
 /// A client as the flags, the environment and the context say.
 pub(crate) fn client(flags: &ClientFlags) -> anyhow::Result<Client> {
-    client_in(flags, &Chosen::of(&flags.context)?)
+    client_in(flags, &Chosen::of_fleet(flags)?)
 }
 
 /// A client as the flags, the environment and this context say.

@@ -12,7 +12,7 @@ use daemon::output;
 use serde_json::{Value, json};
 
 use crate::cli::{ContextCommand, ContextOutput, OutputFormat, SetArguments};
-pub(crate) use chosen::{Chosen, Given, Setting};
+pub(crate) use chosen::{API, Chosen, Given, Setting};
 use file::{Contexts, KEYS, Values};
 
 /// Does what the command says.

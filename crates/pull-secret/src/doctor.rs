@@ -27,7 +27,7 @@ const IN_POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// Checks everything that is configured, all at once.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
-    let context = Chosen::of(&arguments.api.context)?;
+    let context = Chosen::of_fleet(&arguments.api)?;
     let access = context.kubernetes(arguments.kubeconfig.as_ref())?;
     let namespace = context.namespace(arguments.namespace.as_ref());
     let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), &context);

@@ -25,7 +25,7 @@ const MIN_WIDTH: usize = 40;
 /// Explains one cluster.
 pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
     let ExplainArguments { id, api, kubeconfig, namespace, stale_after, output: format } = arguments;
-    let context = Chosen::of(&api.context)?;
+    let context = Chosen::of_fleet(&api)?;
     let client = client::client_in(&api, &context)?;
     let kubernetes = context.kubernetes(kubeconfig.as_ref())?;
     let stale_after = SignedDuration::from_secs(stale_after.into());

@@ -30,7 +30,7 @@ const RECORD_WRITES: usize = 2;
 
 /// Prunes the selected clusters' secrets, or prints what would be destroyed.
 pub(crate) fn prune(arguments: &PruneArguments) -> anyhow::Result<ExitCode> {
-    let context = Chosen::of(&arguments.api.context)?;
+    let context = Chosen::of_fleet(&arguments.api)?;
     let client = client::client_in(&arguments.api, &context)?;
     let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), &context);
     let place = place.context("--project: missing; give it, or set it in the context")?;

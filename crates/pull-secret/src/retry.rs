@@ -26,7 +26,7 @@ pub(crate) fn retry(arguments: RetryArguments) -> anyhow::Result<ExitCode> {
         (Some(search), _) => Selection::Search(search),
         (None, clusters) => Selection::Named(clusters),
     };
-    let context = Chosen::of(&api.context)?;
+    let context = Chosen::of_fleet(&api)?;
     let kubernetes = context.kubernetes(kubeconfig.as_ref())?;
     let namespace = context.namespace(namespace.as_ref());
     if kubernetes.kubeconfig.is_none() {

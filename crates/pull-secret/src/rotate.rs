@@ -5,16 +5,15 @@ mod page;
 mod plan;
 mod progress;
 mod request;
+mod status;
 mod work;
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use daemon::output;
-use rotation::status::Page;
 
 use crate::cli::RotateCommand;
-use common::{records, show};
+use crate::context::Chosen;
 
 /// Runs a command of `rotate`.
 pub(crate) fn rotate(command: RotateCommand) -> anyhow::Result<ExitCode> {
@@ -27,18 +26,8 @@ pub(crate) fn rotate(command: RotateCommand) -> anyhow::Result<ExitCode> {
             RotateCommand::Pause(arguments) => request::pause(arguments).await,
             RotateCommand::Abort(arguments) => request::abort(arguments).await,
             RotateCommand::Status(arguments) => {
-                let records = records(arguments.record).await?;
-                let names = match arguments.name {
-                    Some(name) => vec![name],
-                    None => records.names().await?,
-                };
-                if names.is_empty() {
-                    output::note("there is no rotation");
-                }
-                for name in names {
-                    show(&Page::of(records.find(&name).await?), arguments.output)?;
-                }
-                Ok(ExitCode::SUCCESS)
+                let records = common::records(arguments.record, &Chosen::of(&arguments.context)?).await?;
+                status::status(&records, arguments.name.as_deref(), arguments.output).await
             }
         }
     })

@@ -28,7 +28,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Compares the project's secrets with the API's clusters, and deletes those that are left behind.
 pub(crate) fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
-    let context = Chosen::of(&arguments.api.context)?;
+    let context = Chosen::of_fleet(&arguments.api)?;
     let client = client::client_in(&arguments.api, &context)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(run(arguments, &client, &context))

@@ -67,6 +67,11 @@ pub enum RecordError {
         /// Its phase.
         phase: Phase,
     },
+    /// Its abortion is requested, and not carried out yet.
+    #[error(
+        "rotation {0} is to be aborted: if no process works on it, `pull-secret rotate abort {0} --yes` carries that out"
+    )]
+    Aborting(String),
     /// Another process works on it.
     #[error("another process works on rotation {name}: {holder}; see `pull-secret rotate status {name}`")]
     Held {
@@ -109,7 +114,7 @@ impl Records {
 
     /// Reads a rotation.
     pub async fn find(&self, name: &str) -> Result<Recorded, RecordError> {
-        let (state, _) = self.state(name).await?;
+        let (state, _) = self.read(name).await?;
         let object = plan_name(name);
         let found = self.cluster.find::<ConfigMap>(&self.namespace, &object).await?;
         let plan = parse(&found.ok_or(RecordError::Unreadable { object })?)?;
@@ -129,7 +134,7 @@ impl Records {
 
     /// Fails if there is a rotation of that name, or the name cannot be used.
     pub async fn check_absent(&self, name: &str) -> Result<(), RecordError> {
-        match self.state(name).await {
+        match self.read(name).await {
             Ok(_) => Err(RecordError::Exists(name.to_owned())),
             Err(RecordError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
@@ -152,29 +157,33 @@ impl Records {
         Ok(())
     }
 
-    /// Changes the state as it is now; returns the changed one.
-    pub async fn change(&self, name: &str, change: impl Fn(&mut State)) -> Result<State, RecordError> {
+    /// Changes the state as it is now; returns the changed one. Nothing is written if the change fails.
+    pub async fn change<E: From<RecordError>>(
+        &self,
+        name: &str,
+        change: impl Fn(&mut State) -> Result<(), E>,
+    ) -> Result<State, E> {
         let mut attempts = 1;
         loop {
-            let (mut state, read) = self.state(name).await?;
-            change(&mut state);
+            let (mut state, read) = self.read(name).await?;
+            change(&mut state)?;
             state.updated = Timestamp::now();
             let written = self.object(name, state_name(name), &state)?;
             let object = ConfigMap { data: written.data, ..read };
             match self.cluster.apply(&object, &[]).await {
                 Ok(_) => return Ok(state),
                 Err(error) if error.kind == ErrorKind::Changed && attempts < ATTEMPTS => attempts += 1,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(RecordError::from(error).into()),
             }
         }
     }
 
-    /// Reads the request of another process.
-    pub async fn request(&self, name: &str) -> Result<Option<Request>, RecordError> {
-        Ok(self.state(name).await?.0.request)
+    /// Reads the state.
+    pub async fn state(&self, name: &str) -> Result<State, RecordError> {
+        Ok(self.read(name).await?.0)
     }
 
-    async fn state(&self, name: &str) -> Result<(State, ConfigMap), RecordError> {
+    async fn read(&self, name: &str) -> Result<(State, ConfigMap), RecordError> {
         if !fleet_model::id::is_dns_label(name) {
             return Err(RecordError::InvalidName);
         }
@@ -204,12 +213,13 @@ impl Records {
         }
     }
 
-    /// The holder of the Lease that was renewed lately, by the clocks of both machines.
+    /// The holder of the Lease that was renewed lately, by the clocks of both machines. A renewal further in the future than a
+    /// Lease lasts says nothing about the present.
     async fn holder(&self, name: &str) -> Result<Option<String>, RecordError> {
         let lease = self.cluster.find::<Lease>(&self.namespace, &state_name(name)).await?;
         let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
         let age = spec.renew_time.map(|time| Timestamp::now().duration_since(time.0).as_secs());
-        let is_live = age.is_some_and(|age| age <= i64::try_from(LEASE_DURATION.as_secs()).unwrap_or(i64::MAX));
+        let is_live = age.is_some_and(|age| age.unsigned_abs() <= LEASE_DURATION.as_secs());
         Ok(spec.holder_identity.filter(|holder| is_live && !holder.is_empty()))
     }
 
@@ -225,17 +235,21 @@ impl Records {
     }
 }
 
-// === impl Recorded ===
+// === impl State ===
 
-impl Recorded {
+impl State {
     /// Fails if the rotation is done or aborted.
-    pub fn check_unfinished(&self) -> Result<(), RecordError> {
-        let (name, phase) = (self.name.clone(), self.state.phase);
-        match (phase, self.state.request) {
-            (Phase::Done | Phase::Aborted, _) => Err(RecordError::Over { name, phase }),
-            (_, Some(Request::Abort)) => Err(RecordError::Over { name, phase: Phase::Aborted }),
-            _ => Ok(()),
+    pub fn check_not_over(&self, name: &str) -> Result<(), RecordError> {
+        match self.phase {
+            phase @ (Phase::Done | Phase::Aborted) => Err(RecordError::Over { name: name.to_owned(), phase }),
+            Phase::Running | Phase::Paused | Phase::Stopped => Ok(()),
         }
+    }
+
+    /// Fails if the rotation is done or aborted, or is to be aborted.
+    pub fn check_unfinished(&self, name: &str) -> Result<(), RecordError> {
+        self.check_not_over(name)?;
+        if self.request == Some(Request::Abort) { Err(RecordError::Aborting(name.to_owned())) } else { Ok(()) }
     }
 }
 

@@ -10,7 +10,7 @@ use kubernetes::leadership::Leadership;
 
 use crate::event::Event;
 use crate::plan::Plan;
-use crate::record::state_name;
+use crate::record::{RecordError, state_name};
 use crate::state::{Phase, Request, State};
 use wave::Wave;
 use worker::Worker;
@@ -40,16 +40,18 @@ impl Run<'_> {
         self.sources.check(plan)?;
         self.claimed(Box::pin(async {
             let recorded = self.records.find(self.name).await?;
-            recorded.check_unfinished()?;
+            recorded.state.check_unfinished(self.name)?;
             let state = self
                 .records
                 .change(self.name, |state| {
+                    state.check_not_over(self.name)?;
                     let clusters = plan.waves.get(state.wave).map_or(&[][..], Vec::as_slice);
                     // The clusters of the current wave are judged anew.
                     state.failures.retain(|failure| clusters.iter().all(|planned| planned.id != failure.cluster));
                     state.request = state.request.filter(|request| *request == Request::Abort);
                     (state.phase, state.run_by, state.because) =
                         (Phase::Running, self.identity.to_owned(), String::new());
+                    Ok::<(), RecordError>(())
                 })
                 .await?;
             self.work(plan, state, each).await

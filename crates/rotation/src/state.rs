@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 
+/// Number of clusters of a kind that the record lists, as it must fit into a ConfigMap; all are counted.
+pub(crate) const MAX_LISTED: usize = 500;
+/// Longest reason of a listed failure, in bytes.
+const LONGEST_REASON: usize = 64;
+/// Longest message of a listed failure, in bytes.
+const LONGEST_MESSAGE: usize = 200;
+/// Seconds of work after which the record is written though nothing else has changed.
+const WORK_UNRECORDED: u64 = 60;
+
 /// The state of a rotation. What is written to which cluster is not in it: the API knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -124,6 +133,18 @@ impl State {
         }
     }
 
+    /// Lists failures, as many and as much of each as the record has room for.
+    pub(crate) fn list(&mut self, failures: Vec<Failure>) {
+        let room = MAX_LISTED.saturating_sub(self.failures.len());
+        self.failures.extend(failures.into_iter().take(room).map(Failure::cut));
+    }
+
+    /// True if this is worth a write where `recorded` is recorded: more has changed than a little time of work.
+    pub(crate) fn is_due(&self, recorded: &Self) -> bool {
+        let worked = self.worked.saturating_sub(recorded.worked);
+        worked >= WORK_UNRECORDED || *self != Self { worked: self.worked, ..recorded.clone() }
+    }
+
     /// Number of clusters for which nothing is left to do.
     pub fn finished(&self) -> usize {
         let Counts { available, waiting: _, failed, left } = self.counts();
@@ -145,9 +166,58 @@ impl State {
 
 // === impl Failure ===
 
+impl Failure {
+    /// The failure with a reason and a message that fit into the record.
+    fn cut(mut self) -> Self {
+        self.reason.truncate(self.reason.floor_char_boundary(LONGEST_REASON));
+        self.message.truncate(self.message.floor_char_boundary(LONGEST_MESSAGE));
+        self
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cluster, reason, message } = self;
         write!(formatter, "{cluster}: {reason}: {message}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn state() -> State {
+        State::new("jane", Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn any_number_of_failures_with_any_texts_fits_into_a_config_map() {
+        let mut state = state();
+        let message = format!("x{}", "é".repeat(32 * 1024));
+        state.list(vec![Failure { cluster: "a".to_owned(), reason: String::new(), message }]);
+        assert_eq!(state.failures[0].message.len(), LONGEST_MESSAGE - 1);
+        // JSON has six bytes for each of these.
+        let text = "\u{1}".repeat(64 * 1024);
+        let failure = Failure { cluster: "c".repeat(63), reason: text.clone(), message: text };
+        for _wave in 0..10 {
+            state.list(vec![failure.clone(); MAX_LISTED / 2]);
+        }
+        assert_eq!(state.failures.len(), MAX_LISTED);
+        state.left = (0..MAX_LISTED).map(|number| (format!("{number:063}"), "x".repeat(100))).collect();
+        let length = serde_json::to_string(&state).unwrap().len();
+        assert!(length < 1024 * 1024, "{length}");
+    }
+
+    #[rstest]
+    #[case::nothing(state(), false)]
+    #[case::a_little_work(State { worked: 159, ..state() }, false)]
+    #[case::a_minute_of_work(State { worked: 160, ..state() }, true)]
+    #[case::a_cluster(State { current: Counts { available: 1, ..Counts::default() }, ..state() }, true)]
+    #[case::the_end(State { phase: Phase::Done, worked: 101, ..state() }, true)]
+    fn work_alone_is_recorded_once_a_minute(#[case] now: State, #[case] expect: bool) {
+        let now = State { worked: now.worked.max(100), ..now };
+        assert_eq!(now.is_due(&State { worked: 100, ..state() }), expect);
     }
 }

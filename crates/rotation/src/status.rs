@@ -87,10 +87,12 @@ impl Page {
             by_reason.entry(failure.reason).or_default().push(failure.cluster);
         }
         let is_interrupted = phase == Phase::Running && holder.is_none();
+        let is_over = matches!(phase, Phase::Done | Phase::Aborted);
+        let is_open = |request: &Request| phase == Phase::Running || (*request == Request::Abort && !is_over);
         Self {
             rotation: name,
             phase,
-            request: request.filter(|_| phase == Phase::Running),
+            request: request.filter(is_open),
             worked_on_by: holder,
             is_interrupted,
             because,
@@ -116,7 +118,11 @@ impl Page {
         let ago = |time: Timestamp| age(now.duration_since(time));
         let mut text = format!("ROTATION  {rotation}: {phase:?}");
         if self.is_interrupted {
-            let _infallible = write!(text, ", but no process works on it: `pull-secret rotate resume {rotation}`");
+            let command = match self.request {
+                Some(Request::Abort) => format!("abort {rotation} --yes"),
+                _ => format!("resume {rotation}"),
+            };
+            let _infallible = write!(text, ", but no process works on it: `pull-secret rotate {command}`");
         }
         if let Some(request) = self.request {
             let _infallible = write!(text, " ({request:?} is requested)");
@@ -215,6 +221,13 @@ mod tests {
         "Running, but no process works on it: `pull-secret rotate resume r`\n"
     )]
     #[case::asked(Phase::Running, Some("jane"), Some(Request::Pause), "Running (Pause is requested)\n")]
+    #[case::without_a_process_that_aborts(
+        Phase::Running,
+        None,
+        Some(Request::Abort),
+        "Running, but no process works on it: `pull-secret rotate abort r --yes` (Abort is requested)\n"
+    )]
+    #[case::ended_before_it_was_aborted(Phase::Stopped, None, Some(Request::Abort), "Stopped (Abort is requested)\n")]
     #[case::over(Phase::Aborted, None, Some(Request::Abort), "Aborted\n")]
     fn the_first_line_says_what_to_do(
         #[case] phase: Phase,

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "in a test that is the right way to fail")]
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kubernetes::leadership::Leadership;
 use kubernetes::{Cluster, ErrorKind, Settings};
 use rotation::plan::{Options, Plan};
@@ -89,13 +91,27 @@ async fn a_record_is_written_once_and_changed_by_all(#[case] kind: Kind) {
     assert_eq!((recorded.plan, recorded.state.phase, recorded.holder), (plan("all").recorded(), Phase::Running, None));
 
     // Several change it at once, and no change is lost.
-    let change =
-        |id: &'static str| operator.change("r", move |state| drop(state.left.insert(id.to_owned(), String::new())));
+    let change = |id: &'static str| {
+        operator.change("r", move |state| {
+            state.left.insert(id.to_owned(), String::new());
+            Ok::<(), RecordError>(())
+        })
+    };
     let (one, two, three) = tokio::join!(change("a"), change("b"), change("c"));
     drop((one.unwrap(), two.unwrap(), three.unwrap()));
-    operator.change("r", |state| state.request = Some(Request::Pause)).await.unwrap();
-    let found = operator.find("r").await.unwrap().state;
-    assert_eq!((found.left.len(), operator.request("r").await.unwrap()), (3, Some(Request::Pause)));
+    let refuse = |state: &mut State| {
+        state.request = Some(Request::Abort);
+        Err(RecordError::InvalidName)
+    };
+    assert!(matches!(operator.change("r", refuse).await, Err(RecordError::InvalidName)));
+    assert_eq!(operator.state("r").await.unwrap().request, None);
+    let pause = |state: &mut State| {
+        state.request = Some(Request::Pause);
+        Ok::<(), RecordError>(())
+    };
+    operator.change("r", pause).await.unwrap();
+    let found = operator.state("r").await.unwrap();
+    assert_eq!((found.left.len(), found.request), (3, Some(Request::Pause)));
 
     // The plan cannot be changed, and a caller without the Role gets an error that says what is missing.
     let plans = server.api::<ConfigMap>(&namespace);
@@ -148,4 +164,37 @@ async fn one_process_works_on_a_rotation(#[case] kind: Kind) {
     operator.claim("r", "second").await.unwrap();
     assert_eq!(operator.find("r").await.unwrap().holder.as_deref(), Some("second"));
     server.delete_namespace(&namespace).await;
+}
+
+#[rstest]
+#[case::just_now(0, true)]
+#[case::of_a_clock_a_little_ahead(5, true)]
+#[case::of_a_killed_process(-60, false)]
+#[case::of_a_clock_far_ahead(3_600, false)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_is_live_while_its_renewal_is_near(#[case] seconds: i64, #[case] expect: bool) {
+    let Some(World { server, namespace, operator, .. }) = World::new(Kind::Emulator, "live").await else { return };
+    operator.create("r", &plan("all"), &state()).await.unwrap();
+    let renewed = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+    let spec = json!({"holderIdentity": "first", "renewTime": MicroTime(renewed), "leaseDurationSeconds": 10});
+    drop(server.create::<Lease>(&namespace, json!({"metadata": {"name": state_name("r")}, "spec": spec})).await);
+    assert_eq!(operator.find("r").await.unwrap().holder.is_some(), expect);
+}
+
+#[rstest]
+#[case::running(Phase::Running, None, true, true)]
+#[case::stopped(Phase::Stopped, None, true, true)]
+#[case::to_be_paused(Phase::Running, Some(Request::Pause), true, true)]
+#[case::to_be_aborted(Phase::Running, Some(Request::Abort), true, false)]
+#[case::stopped_before_it_was_aborted(Phase::Stopped, Some(Request::Abort), true, false)]
+#[case::aborted(Phase::Aborted, Some(Request::Abort), false, false)]
+#[case::done(Phase::Done, None, false, false)]
+fn a_requested_abortion_can_be_requested_again(
+    #[case] phase: Phase,
+    #[case] request: Option<Request>,
+    #[case] abort: bool,
+    #[case] resume: bool,
+) {
+    let state = State { phase, request, ..state() };
+    assert_eq!((state.check_not_over("r").is_ok(), state.check_unfinished("r").is_ok()), (abort, resume));
 }

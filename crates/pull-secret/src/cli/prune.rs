@@ -25,14 +25,14 @@ pub(crate) struct PruneArguments {
     /// Location of regional secrets; without it, the project's global ones
     #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
-    /// Number of versions to keep, the one in use included; the default is that of the Job's `RETAIN_VERSIONS`
+    /// Number of versions to keep, the one in use included: what the Jobs keep (`RETAIN_VERSIONS`); required with --yes
     #[arg(long, value_name = "COUNT", default_value = retained())]
     pub(crate) retain_versions: NonZeroUsize,
     /// Maximum number of writes in a minute; the default is half of a project's quota of 600
     #[arg(long, value_name = "COUNT", default_value = "300")]
     pub(crate) rate: NonZeroU16,
     /// Destroy, and not only print what would be destroyed
-    #[arg(long)]
+    #[arg(long, requires = "retain_versions")]
     pub(crate) yes: bool,
     /// Lines for people, or one JSON object a line, the summary last
     #[arg(long, value_enum, default_value_t)]

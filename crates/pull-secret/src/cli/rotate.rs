@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::context::ContextFlag;
 use super::fleet::ApiFlags;
 use super::output::OutputFormat;
 
@@ -58,9 +59,12 @@ pub(crate) struct SourceFlags {
 pub(crate) struct RecordFlags {
     #[arg(long, value_name = "FILE", help = "The management cluster, which has the record [env: KUBECONFIG]")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The namespace of the record: that of Jobs
-    #[arg(long, value_name = "NAMESPACE", default_value = adapter::config::JOB_NAMESPACE)]
-    pub(crate) namespace: String,
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        help = format!("The namespace of the record: that of Jobs [default: {}]", adapter::config::JOB_NAMESPACE)
+    )]
+    pub(crate) namespace: Option<String>,
 }
 
 /// Arguments of `rotate plan`.
@@ -144,6 +148,8 @@ pub(crate) struct RotateNameArguments {
     /// The name of the rotation
     pub(crate) name: String,
     #[command(flatten)]
+    pub(crate) context: ContextFlag,
+    #[command(flatten)]
     pub(crate) record: RecordFlags,
     /// A page for people, or JSON
     #[arg(long, value_enum, default_value_t)]
@@ -165,6 +171,8 @@ pub(crate) struct RotateAbortArguments {
 pub(crate) struct RotateStatusArguments {
     /// The name of the rotation; without it all are listed
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) context: ContextFlag,
     #[command(flatten)]
     pub(crate) record: RecordFlags,
     /// A page for people, or JSON: an object a line

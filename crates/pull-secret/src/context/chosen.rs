@@ -11,7 +11,7 @@ use daemon::settings::Table;
 use diagnosis::cluster::KubernetesAccess;
 
 use super::file::{self, Values};
-use crate::cli::ContextFlag;
+use crate::cli::{ClientFlags, ContextFlag};
 
 /// The variable that names the context.
 const VARIABLE: &str = "PULL_SECRET_CONTEXT";
@@ -32,8 +32,16 @@ pub(crate) struct Setting {
     pub(crate) key: &'static str,
 }
 
+/// The setting of the API's address.
+pub(crate) const API: Setting = Setting { flag: "--api", variable: "HYPERFLEET_API_BASE_URL", key: "api" };
+
 /// The setting of the management cluster.
 const KUBECONFIG: Setting = Setting { flag: "--kubeconfig", variable: "KUBECONFIG", key: "kubeconfig" };
+
+/// An address as it is compared.
+fn bare(address: &str) -> &str {
+    address.trim_end_matches('/')
+}
 
 /// A value, and the flag, variable or key that gave it.
 #[derive(Debug)]
@@ -62,6 +70,22 @@ impl Chosen {
         };
         let values = contexts.get(&name).context(origin)?.clone();
         Ok(Self { name, values })
+    }
+
+    /// The context of a command that asks the API. A context describes one fleet: where a flag or a variable gives the address of
+    /// another API, nothing of the context holds, neither its credentials nor its project.
+    pub(crate) fn of_fleet(flags: &ClientFlags) -> anyhow::Result<Self> {
+        let context = Self::of(&flags.context)?;
+        let given = context.value(&API, flags.api.as_deref())?;
+        let is_other = |own: &String| given.as_ref().is_some_and(|given| bare(&given.value) != bare(own));
+        if !context.values.get(API.key).is_some_and(is_other) {
+            return Ok(context);
+        }
+        let name = &context.name;
+        output::note(format_args!(
+            "note: the context {name} is of another API than the given one: no value of it is used"
+        ));
+        Ok(Self::default())
     }
 
     /// The value of a flag, else of its variable, else of the context.
@@ -110,12 +134,16 @@ impl Chosen {
         KubernetesAccess { kubeconfig: value("kubeconfig").map(Into::into), context: value("kubernetesContext") }
     }
 
-    /// Adds the broker's settings of the context to flags of `table`, where neither flag nor variable gives them.
+    /// Adds the broker's settings of the context to flags of `table`, where neither flag nor variable gives them, nor a
+    /// configuration file that a flag or `HYPERFLEET_CONFIG` names.
     pub(crate) fn broker(&self, table: &Table, flags: &mut BTreeMap<&'static str, String>) -> anyhow::Result<()> {
-        if let Some(path) = self.values.get("brokerConfig")
-            && ProcessEnvironment.text("HYPERFLEET_CONFIG")?.is_none()
-        {
-            flags.entry("config").or_insert_with(|| path.clone());
+        // A file that was named has the broker of another fleet, or the same settings.
+        let is_named = flags.contains_key("config") || ProcessEnvironment.text("HYPERFLEET_CONFIG")?.is_some();
+        if let Some(path) = self.values.get("brokerConfig").filter(|_| !is_named) {
+            flags.insert("config", path.clone());
+        }
+        if is_named {
+            return Ok(());
         }
         for (flag, key) in [("broker-type", "brokerType"), ("broker-topic", "brokerTopic")] {
             let Some(value) = self.values.get(key) else { continue };

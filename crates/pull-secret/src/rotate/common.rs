@@ -15,6 +15,7 @@ use rotation::status::Page;
 use serde_json::json;
 
 use crate::cli::{OutputFormat, RecordFlags, SourceFlags};
+use crate::context::Chosen;
 
 /// Maximum time of a call to Kubernetes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,17 +29,14 @@ pub(super) fn show(page: &Page, format: OutputFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The records of rotations in the management cluster.
-pub(super) async fn records(flags: RecordFlags) -> anyhow::Result<Records> {
-    let kubeconfig = match flags.kubeconfig {
-        Some(path) => Some(path),
-        None => ProcessEnvironment.text("KUBECONFIG")?.map(PathBuf::from),
-    };
-    if kubeconfig.is_none() {
+/// The records of rotations in the management cluster, where flags, environment and context have it.
+pub(super) async fn records(flags: RecordFlags, context: &Chosen) -> anyhow::Result<Records> {
+    let access = context.kubernetes(flags.kubeconfig.as_ref())?;
+    if access.kubeconfig.is_none() {
         bail!("no access to the record of rotations: give --kubeconfig, or set KUBECONFIG");
     }
-    let settings = kubernetes::Settings { kubeconfig, call_timeout: CALL_TIMEOUT, ..kubernetes::Settings::default() };
-    Ok(Records::new(Cluster::connect(&settings).await?, &flags.namespace))
+    let cluster = Cluster::connect(&access.settings(CALL_TIMEOUT)).await?;
+    Ok(Records::new(cluster, &context.namespace(flags.namespace.as_ref())))
 }
 
 /// The new pull secrets.

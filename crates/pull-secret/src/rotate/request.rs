@@ -10,10 +10,11 @@ use rotation::status::Page;
 
 use super::common::{records, show};
 use crate::cli::{RotateAbortArguments, RotateNameArguments};
+use crate::context::Chosen;
 
 /// Ends the process that works on a rotation.
 pub(super) async fn pause(arguments: RotateNameArguments) -> anyhow::Result<ExitCode> {
-    let records = records(arguments.record).await?;
+    let records = records(arguments.record, &Chosen::of(&arguments.context)?).await?;
     request(&records, &arguments.name, Request::Pause).await?;
     show(&Page::of(records.find(&arguments.name).await?), arguments.output)?;
     Ok(ExitCode::SUCCESS)
@@ -21,31 +22,37 @@ pub(super) async fn pause(arguments: RotateNameArguments) -> anyhow::Result<Exit
 
 /// Gives a rotation up.
 pub(super) async fn abort(arguments: RotateAbortArguments) -> anyhow::Result<ExitCode> {
-    let RotateNameArguments { name, record, output: format } = arguments.rotation;
-    let records = records(record).await?;
+    let RotateNameArguments { name, context, record, output: format } = arguments.rotation;
+    let records = records(record, &Chosen::of(&context)?).await?;
     if arguments.yes {
         request(&records, &name, Request::Abort).await?;
     }
-    show(&Page::of(records.find(&name).await?), format)?;
+    let recorded = records.find(&name).await?;
+    if arguments.yes && recorded.state.phase != Phase::Aborted {
+        output::note("the process that works on it is asked to end; if it is gone, give the command again");
+    }
+    show(&Page::of(recorded), format)?;
     output::note(if arguments.yes { ABORTED } else { "nothing was changed: add --yes" });
     Ok(ExitCode::SUCCESS)
 }
 
 /// Hands a request to the process that works on the rotation, or carries it out where none does.
 async fn request(records: &Records, name: &str, request: Request) -> Result<(), RecordError> {
-    let recorded = records.find(name).await?;
-    recorded.check_unfinished()?;
-    let is_worked_on = recorded.holder.is_some();
+    let is_worked_on = records.find(name).await?.holder.is_some();
     let change = |state: &mut State| {
-        // An abortion is not taken back by a pause.
-        if state.request != Some(Request::Abort) {
-            state.request = Some(request);
+        match request {
+            // A pause does not take an abortion back.
+            Request::Pause => state.check_unfinished(name)?,
+            // The process that was asked before may be gone.
+            Request::Abort => state.check_not_over(name)?,
         }
+        state.request = is_worked_on.then_some(request);
         if !is_worked_on && request == Request::Abort {
             (state.phase, state.because) = (Phase::Aborted, ABORTED.to_owned());
         } else if !is_worked_on && state.phase == Phase::Running {
             state.phase = Phase::Paused;
         }
+        Ok(())
     };
     records.change(name, change).await.map(drop)
 }

@@ -21,6 +21,7 @@ use super::page::print;
 use super::progress::Progress;
 use crate::cli::{OutputFormat, RotateResumeArguments, RotateStartArguments, WorkFlags};
 use crate::client;
+use crate::context::Chosen;
 
 /// Maximum time of a run, far beyond the largest fleet's.
 const TIMEOUT: Duration = Duration::from_hours(24 * 30);
@@ -64,8 +65,11 @@ pub(super) async fn resume(arguments: RotateResumeArguments) -> anyhow::Result<E
         Err(error) => return unusable(error),
     };
     let recorded = parts.records.find(&name).await?;
-    recorded.check_unfinished()?;
+    recorded.state.check_unfinished(&name)?;
     if is_dry {
+        if let Err(error) = parts.sources.check(&recorded.plan) {
+            return unusable(error.into());
+        }
         show(&Page::of(recorded), format)?;
         output::note("nothing was changed: add --yes");
         return Ok(ExitCode::SUCCESS);
@@ -78,8 +82,9 @@ pub(super) async fn resume(arguments: RotateResumeArguments) -> anyhow::Result<E
 impl Parts {
     async fn of(flags: WorkFlags) -> anyhow::Result<Self> {
         let sources = sources(flags.source)?;
-        let client = client::client(&flags.api)?;
-        let records = records(flags.record).await?;
+        let context = Chosen::of_fleet(&flags.api)?;
+        let client = client::client_in(&flags.api, &context)?;
+        let records = records(flags.record, &context).await?;
         let user = records.cluster().user().await?;
         // Two processes of one person are two holders.
         let identity = format!("{user} (process {}, {:08x})", std::process::id(), rand::random::<u32>());

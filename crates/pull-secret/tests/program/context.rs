@@ -75,6 +75,18 @@ async fn contexts_are_set_used_listed_and_deleted() {
     assert!(errors(&unknown).contains("there are: production"), "{unknown:?}");
 }
 
+#[tokio::test]
+async fn the_records_of_rotations_are_where_the_context_has_them() {
+    let home = Home::new();
+    home.json(&["context", "set", "staging", "--kubeconfig", "/of-staging/kubeconfig"]).await;
+    for command in [&["rotate", "status"][..], &["rotate", "pause", "r"], &["rotate", "abort", "r"]] {
+        let none = errors(&home.run(command, &[]).await);
+        assert!(none.contains("give --kubeconfig, or set KUBECONFIG"), "{none}");
+        let of_context = errors(&home.run(&[command, &["--context", "staging"]].concat(), &[]).await);
+        assert!(of_context.contains("/of-staging/kubeconfig"), "{of_context}");
+    }
+}
+
 /// The API's address of the flag, the variable, the context.
 #[rstest]
 #[case::flag(Some(true), Some(false), &["--context", "away"], true)]
@@ -169,6 +181,45 @@ async fn other_values_of_the_context_reach_the_commands() {
     home.json(&["context", "set", "a", "--project", ""]).await;
     let project = home.run(&["prune"], &emulator).await;
     assert!(errors(&project).contains("--project: missing"), "{project:?}");
+}
+
+/// A token goes to no other API than its own, and nothing is compared with the secrets of another fleet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_gives_nothing_to_the_api_of_another_fleet() {
+    let (home, api) = (Home::new(), HyperFleetApi::start().await);
+    let other = format!("http://{}", api.address);
+    let set = ["context", "set", "a", "--api", AWAY, "--project", "p-1", "--token-file", "/of-a/token"];
+    home.json(&set).await;
+    home.json(&["context", "use", "a"]).await;
+    let own = home.run(&["status", "--api", &format!("{AWAY}/")], &[]).await;
+    assert!(errors(&own).contains("cannot read the token file"), "{own:?}");
+    for (flags, variables) in [
+        (vec!["--api", other.as_str()], vec![]),
+        (vec![], vec![("HYPERFLEET_API_BASE_URL", other.as_str())]),
+        (vec!["--context", "a", "--api", other.as_str()], vec![]),
+    ] {
+        let status = home.run(&[&["status"], &flags[..]].concat(), &variables).await;
+        assert_eq!(status.status.code(), Some(0), "{status:?}");
+        assert!(errors(&status).contains("the context a is of another API"), "{status:?}");
+        for command in ["sweep", "prune"] {
+            let refused = home.run(&[&[command], &flags[..]].concat(), &variables).await;
+            assert!(errors(&refused).contains("--project: missing"), "{refused:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_context_gives_no_topic_to_the_broker_of_a_file() {
+    let home = Home::new();
+    home.json(&["context", "set", "a", "--broker-type", "kafka", "--broker-topic", "of-a"]).await;
+    home.json(&["context", "use", "a"]).await;
+    let file = home.0.path().join("staging.yaml");
+    daemon::file::replace(&file, b"broker: {type: nats}\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (flags, variables) in [(vec!["--config", file], vec![]), (vec![], vec![("HYPERFLEET_CONFIG", file)])] {
+        let refused = errors(&home.run(&[&["events", "tail"], &flags[..]].concat(), &variables).await);
+        assert!(!refused.contains("--broker-type") && refused.contains("must be one of"), "{refused}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

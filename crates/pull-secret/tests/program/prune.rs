@@ -49,11 +49,11 @@ async fn superseded_versions_are_destroyed_on_request_only() {
     assert_eq!((&lines[0]["action"], &lines[0]["versions"]), (&json!("wouldDestroy"), &json!([1, 2])));
     assert_eq!(summary["dryRun"], true);
     assert_eq!(fleet.rig.versions().await, before, "nothing was changed");
-    let (code, lines, summary) = fleet.prune(&["--yes"]).await;
+    let (code, lines, summary) = fleet.prune(&["--yes", "--retain-versions", "3"]).await;
     assert_eq!((code, &lines[0]["action"]), (Some(0), &json!("destroyed")), "{summary}");
     assert_eq!(summary["summary"], json!({"secrets": 1, "pruned": 1, "versions": 2, "failed": 0}));
     assert_eq!(fleet.rig.annotations().await["hyperfleet-added"], "3,4,5");
-    let (_, lines, summary) = fleet.prune(&["--yes"]).await;
+    let (_, lines, summary) = fleet.prune(&["--yes", "--retain-versions", "3"]).await;
     assert_eq!((lines, &summary["summary"]["versions"]), (vec![], &json!(0)));
     // The next run of the Job finds its record as it would have left it.
     fleet.store("e", "3").await;
@@ -86,7 +86,7 @@ async fn only_the_selected_clusters_and_only_known_ones_are_pruned() {
 async fn a_version_in_use_that_is_disabled_keeps_the_others() {
     let fleet = Fleet::new().await;
     fleet.rig.disable(5).await;
-    let (code, lines, _) = fleet.prune(&["--yes"]).await;
+    let (code, lines, _) = fleet.prune(&["--yes", "--retain-versions", "3"]).await;
     assert_eq!((code, &lines[0]["action"]), (Some(0), &json!("kept")));
     assert_eq!(lines[0]["because"], "version 5, which is in use, is disabled");
     assert_eq!(fleet.rig.annotations().await["hyperfleet-added"], "1,2,3,4,5");
@@ -96,14 +96,14 @@ async fn a_version_in_use_that_is_disabled_keeps_the_others() {
 async fn a_refusal_ends_the_pruning_and_the_next_one_continues() {
     let fleet = Fleet::new().await;
     fleet.rig.emulator.inject("destroyVersion:permission-denied".parse().unwrap());
-    let (code, lines, summary) = fleet.prune(&["--yes"]).await;
+    let (code, lines, summary) = fleet.prune(&["--yes", "--retain-versions", "3"]).await;
     assert_eq!((code, &lines[0]["action"]), (Some(1), &json!("failed")), "{summary}");
     assert_eq!(
         fleet.rig.annotations().await["hyperfleet-added"],
         "1,2,3,4,5",
         "what is not destroyed stays in the record"
     );
-    let (code, lines, _) = fleet.prune(&["--yes"]).await;
+    let (code, lines, _) = fleet.prune(&["--yes", "--retain-versions", "3"]).await;
     assert_eq!((code, &lines[0]["versions"]), (Some(0), &json!([1, 2])));
 }
 

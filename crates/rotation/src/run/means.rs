@@ -32,9 +32,10 @@ pub enum RunError {
     /// The new pull secrets are not those of the plan.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The Lease could not be renewed.
+    /// The Lease could not be renewed, or another process has gone on without this one.
     #[error(
-        "the Lease {0} could not be renewed in time: another process may go on, so this one ends; see `pull-secret rotate status`"
+        "the Lease {0} was not renewed in time: another process may have gone on with the rotation or ended it, so this one \
+         ends; see `pull-secret rotate status`"
     )]
     LeaseLost(String),
 }

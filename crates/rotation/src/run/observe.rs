@@ -16,8 +16,11 @@ use crate::record::RecordError;
 impl Worker<'_, '_> {
     /// Reads the requests of other processes, and the clusters of the wave that are not available; records what has changed.
     pub(super) async fn observe(&mut self) -> Result<Option<End>, RunError> {
-        match self.run.records.request(self.run.name).await {
-            Ok(request) => self.request = request,
+        match self.run.records.state(self.run.name).await {
+            Ok(recorded) => {
+                self.check_own(&recorded)?;
+                self.request = recorded.request;
+            }
             // While Kubernetes does not answer, the Lease decides for how long this process may go on.
             Err(RecordError::Kubernetes(error)) if error.is_transient() => {
                 self.wave.note_observation(Instant::now(), false);
@@ -25,6 +28,10 @@ impl Worker<'_, '_> {
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
+        }
+        // The API may take long to answer, or be away.
+        if self.request.is_some() {
+            return Ok(None);
         }
         let before = self.wave.observed;
         let is_known = |standing: &Standing| matches!(standing, Standing::Available | Standing::Left(_));

@@ -11,10 +11,8 @@ use crate::decide::{self, Facts, Standing, Step};
 use crate::event::Event;
 use crate::fleet::{Content, Seen};
 use crate::plan::Plan;
-use crate::state::{Counts, Failure, Phase, Request, State};
-
-/// Number of clusters of a kind that the record lists, as it must fit into a ConfigMap; all are counted.
-const MAX_LISTED: usize = 500;
+use crate::record::state_name;
+use crate::state::{Counts, Failure, MAX_LISTED, Phase, Request, State};
 
 /// The cause of an abortion, and the way back.
 pub const ABORTED: &str =
@@ -51,7 +49,8 @@ impl Worker<'_, '_> {
             if self.run.stop.is_cancelled() {
                 return Ok(self.signalled());
             }
-            if self.wave.is_out {
+            // A request is obeyed also while the API is away.
+            if self.wave.is_out && self.request.is_none() {
                 self.pause().await;
                 continue;
             }
@@ -131,8 +130,7 @@ impl Worker<'_, '_> {
         for failure in late {
             self.say(&Event::Failed(failure));
         }
-        let room = MAX_LISTED.saturating_sub(self.state.failures.len());
-        self.state.failures.extend(failures.into_iter().take(room));
+        self.state.list(failures);
     }
 
     fn stopped(&mut self, failures: Vec<Failure>) -> End {
@@ -161,36 +159,46 @@ impl Worker<'_, '_> {
         End { phase, because }
     }
 
-    /// Records the end.
+    /// Records the end. An abortion may have been requested meanwhile.
     pub(super) async fn end(mut self, end: End) -> Result<State, RunError> {
         let End { phase, because } = end;
-        self.state.phase = phase;
-        self.state.because = because;
-        self.save().await?;
-        // An abortion may have been requested meanwhile.
-        let obey = |state: &mut State| {
-            let is_given_up = state.request.take() == Some(Request::Abort) && state.phase != Phase::Done;
+        let ended = State { phase, because, request: None, ..self.state.clone() };
+        let write = |recorded: &mut State| {
+            self.check_own(recorded)?;
+            let is_given_up = recorded.request == Some(Request::Abort) && phase != Phase::Done;
+            *recorded = ended.clone();
             if is_given_up {
-                (state.phase, state.because) = (Phase::Aborted, ABORTED.to_owned());
+                (recorded.phase, recorded.because) = (Phase::Aborted, ABORTED.to_owned());
             }
+            Ok::<(), RunError>(())
         };
-        self.state = self.run.records.change(self.run.name, obey).await?;
+        self.state = self.run.records.change(self.run.name, write).await?;
         let (phase, because) = (self.state.phase, self.state.because.clone());
         let (counts, clusters) = (self.state.counts(), self.plan.clusters());
         self.say(&Event::Ended { phase, because, counts, clusters });
         Ok(self.state)
     }
 
-    /// Records the state, if it has changed. Requests of other processes are theirs.
+    /// Records the state, if it is due. Requests of other processes are theirs.
     pub(super) async fn save(&mut self) -> Result<(), RunError> {
-        if self.state == self.saved {
+        if !self.state.is_due(&self.saved) {
             return Ok(());
         }
         let state = self.state.clone();
-        let write = |recorded: &mut State| *recorded = State { request: recorded.request, ..state.clone() };
+        let write = |recorded: &mut State| {
+            self.check_own(recorded)?;
+            *recorded = State { request: recorded.request, ..state.clone() };
+            Ok::<(), RunError>(())
+        };
         self.run.records.change(self.run.name, write).await?;
         self.saved = state;
         Ok(())
+    }
+
+    /// Fails if another process has gone on with the rotation, or ended it: a process that was suspended finds its Lease free.
+    pub(super) fn check_own(&self, recorded: &State) -> Result<(), RunError> {
+        let is_own = recorded.phase == Phase::Running && recorded.run_by == self.run.identity;
+        if is_own { Ok(()) } else { Err(RunError::LeaseLost(state_name(self.run.name))) }
     }
 
     /// Observes if it is time; returns an end if it cannot go on.

@@ -1,6 +1,7 @@
 //! `rotate`: new pull secrets for many clusters in waves; killed, paused, refused, overtaken by others.
 
 mod doubles;
+mod others;
 
 use std::fs;
 use std::path::{Path, PathBuf};
