@@ -178,7 +178,8 @@ fn all_values_are_installed_twice_and_removed() {
         return;
     }
     let before = plane.objects();
-    plane.kubectl(&["create", "namespace", "hyperfleet-system"]);
+    // The second has the HostedClusters, and with them the Secret that the controller's source is.
+    plane.bash(&helm, "kubectl create namespace hyperfleet-system\nkubectl create namespace clusters\n");
     let (chart, global) = (helm.chart("pull-secret"), helm.chart("global-pull-secret"));
     for (release, chart, namespace, values, further) in [
         ("hyperfleet", &chart, "hyperfleet-system", values("full"), ""),
@@ -195,6 +196,6 @@ fn all_values_are_installed_twice_and_removed() {
         assert_eq!((specs(&plane), generations(&plane)), installed);
     }
     plane.bash(&helm, "helm uninstall controller --namespace kube-system --wait\nhelm uninstall controller hyperfleet --namespace hyperfleet-system --wait\n");
-    plane.kubectl(&["delete", "namespace", "hyperfleet-system"]);
+    plane.kubectl(&["delete", "namespace", "hyperfleet-system", "clusters"]);
     plane.assert_nothing_is_left(&before);
 }
