@@ -5,6 +5,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -35,10 +36,13 @@ fn commands(page: &str, heading: &str) -> String {
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// As many different free ports.
-fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+/// As many different free ports, below those that programs get which ask for any port: one of them could be taken meanwhile.
+pub(crate) fn free_ports(count: usize) -> Vec<u16> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // None has one of the guide's ports in its digits, which are replaced one after the other.
+    let first = 11_000 + u16::try_from(std::process::id() % 60).unwrap() * 100;
+    let next = || first + NEXT.fetch_add(1, Ordering::Relaxed) % 100;
+    std::iter::repeat_with(next).filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(count).collect()
 }
 
 /// Runs a script in `folder`, with the programs under test and kubectl on PATH; returns what it prints.

@@ -17,6 +17,7 @@ use testkit::{leaks, program};
 
 use super::plane::Plane;
 use super::{all_commands, commands};
+use crate::guides::free_ports;
 use crate::helm::{Helm, ROOT, text};
 use crate::real_fleet::the_story;
 
@@ -160,8 +161,7 @@ impl Node {
 
     /// An operator, as the chart knows one: a ServiceAccount of the operators' namespace.
     fn operator(&self) -> Player {
-        // The port is free here if it was a moment ago; the socket on the node would fail otherwise.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_ports(1)[0];
         let here = format!("127.0.0.1:{port}");
         self.script("forward", &["OUTSIDE", &here, &format!("{}:8000", self.api_address())]);
         let of_operators = ["--namespace", "hyperfleet-operators", "create"];
