@@ -59,8 +59,8 @@ fn a_selection_is_refused(#[case] name: &str) {
     let error = Fields::parse(&texts(&["id", name])).unwrap_err();
     let expected = format!(
         "fields: '{name}' is unknown: choose from id, kind, name, href, spec, labels, tenancy, generation, status, \
-         created_time, updated_time, created_by, updated_by, deleted_time, deleted_by, owner_references, references, or \
-         a path such as spec.platform"
+         created_time, updated_time, created_by, updated_by, deleted_time, deleted_by, owner_references, references, \
+         traceparent, or a path such as spec.platform"
     );
     assert_eq!(error.to_string(), expected);
     assert_eq!(error.code(), "VAL-000");
