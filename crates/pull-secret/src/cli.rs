@@ -26,7 +26,7 @@ use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
-pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, SetArguments};
+pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{
     ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,

@@ -51,8 +51,8 @@ fn set(path: &Path, arguments: SetArguments) -> anyhow::Result<ExitCode> {
     let SetArguments { name, values, format } = arguments;
     file::check_name(&name)?;
     let mut given = Vec::new();
-    for (key, value) in KEYS.iter().zip(values.in_order_of_keys()) {
-        let Some(value) = value.map(|value| value.trim().to_owned()) else { continue };
+    for key in &KEYS {
+        let Some(value) = (key.of)(&values).map(|value| value.trim().to_owned()) else { continue };
         if value.is_empty() {
             given.push((key.name, None));
             continue;

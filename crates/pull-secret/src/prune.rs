@@ -11,7 +11,7 @@ use fleet_model::StoredCopy;
 use hyperfleet_client::Client;
 use pull_secret_job::prune::{self, Decision, Options, Pruned, Refused};
 use pull_secret_job::sweep::{self, Clusters, Listed, State};
-use secret_store::{GoogleSecretManager, ListedSecrets, Metadata, SecretId, SecretStore as _};
+use secret_store::{GoogleSecretManager, Metadata, SecretId};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
@@ -41,7 +41,7 @@ pub(crate) fn prune(arguments: &PruneArguments) -> anyhow::Result<ExitCode> {
         let settings = store::settings(&place.project, place.location.as_deref(), store::CALL_TIMEOUT)?;
         let store = GoogleSecretManager::connect(&settings).await?;
         // The secrets first: one that is listed belongs to a cluster of the list, or to one that was deleted meanwhile.
-        let listed = listed(&store).await?;
+        let listed = store::managed(&store).await?;
         let clusters = match selected(arguments, &client, &budget).await {
             Ok(clusters) => clusters?,
             Err(error) => return Ok(client::refused(&error)),
@@ -98,18 +98,6 @@ fn targets(listed: BTreeMap<SecretId, Metadata>, clusters: &Clusters, place: &Pl
         }
     }
     targets
-}
-
-async fn listed(store: &GoogleSecretManager) -> anyhow::Result<BTreeMap<SecretId, Metadata>> {
-    let (mut listed, mut page) = (BTreeMap::new(), None);
-    loop {
-        let ListedSecrets { secrets, next } = store.list(&sweep::LABELS, page.as_deref()).await?;
-        listed.extend(secrets);
-        page = next;
-        if page.is_none() {
-            return Ok(listed);
-        }
-    }
 }
 
 fn pace(arguments: &PruneArguments) -> Interval {

@@ -1,12 +1,17 @@
 //! Secret Manager as the fleet's commands reach it: one endpoint, all projects.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use adapter::Stores;
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
-use secret_store::{Endpoint, GoogleProjects, Settings};
+use pull_secret_job::sweep;
+use secret_store::{
+    Endpoint, GoogleProjects, GoogleSecretManager, ListedSecrets, Metadata, SecretId, SecretStore as _, Settings,
+    StoreError,
+};
 
 use crate::context::Chosen;
 
@@ -36,6 +41,19 @@ pub(crate) fn settings(project: &str, location: Option<&str>, call_timeout: Dura
         call_timeout,
         calls: None,
     })
+}
+
+/// Lists the secrets of a project that this software manages.
+pub(crate) async fn managed(store: &GoogleSecretManager) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
+    let (mut listed, mut page) = (BTreeMap::new(), None);
+    loop {
+        let ListedSecrets { secrets, next } = store.list(&sweep::LABELS, page.as_deref()).await?;
+        listed.extend(secrets);
+        page = next;
+        if page.is_none() {
+            return Ok(listed);
+        }
+    }
 }
 
 /// Returns the stores of all projects, for the adapter's checks.

@@ -11,7 +11,7 @@ use hyperfleet_client::{Client, ListQuery, Resource};
 use jiff::Timestamp;
 use kubernetes::{Cluster, SecretKey};
 use pull_secret_job::sweep::{self, Clusters, Covered, Finding, Listed, Living, Requested, State, Tombstone};
-use secret_store::{GoogleSecretManager, ListedSecrets, Metadata, SecretId, SecretStore as _};
+use secret_store::{GoogleSecretManager, Metadata, SecretId, SecretStore as _};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -219,7 +219,8 @@ impl Places {
     }
 
     async fn list(&self) -> anyhow::Result<Vec<Listed>> {
-        let mut listed = self.list_stored().await?;
+        let stored = store::managed(&self.store).await?.into_iter();
+        let mut listed: Vec<Listed> = stored.map(|(id, metadata)| self.listed(&id, metadata)).collect();
         let Some(cluster) = &self.cluster else { return Ok(listed) };
         let labels = sweep::LABELS.map(|(name, value)| format!("{name}={value}")).join(",");
         let applied = cluster.secrets_with(&labels).await?.into_iter().filter(|found| {
@@ -233,18 +234,6 @@ impl Places {
             revision: found.uid,
         }));
         Ok(listed)
-    }
-
-    async fn list_stored(&self) -> anyhow::Result<Vec<Listed>> {
-        let (mut listed, mut page) = (Vec::new(), None);
-        loop {
-            let ListedSecrets { secrets, next } = self.store.list(&sweep::LABELS, page.as_deref()).await?;
-            listed.extend(secrets.into_iter().map(|(id, metadata)| self.listed(&id, metadata)));
-            page = next;
-            if page.is_none() {
-                return Ok(listed);
-            }
-        }
     }
 
     fn listed(&self, id: &SecretId, metadata: Metadata) -> Listed {

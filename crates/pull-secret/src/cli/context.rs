@@ -68,72 +68,38 @@ pub(crate) struct SetArguments {
 pub(crate) struct ContextValues {
     /// Address of the HyperFleet API
     #[arg(long, value_name = "URL")]
-    api: Option<String>,
+    pub(crate) api: Option<String>,
     /// The file with the bearer token
     #[arg(long, value_name = "FILE")]
-    token_file: Option<String>,
+    pub(crate) token_file: Option<String>,
     /// The certificate authorities to trust, PEM
     #[arg(long, value_name = "FILE")]
-    ca_file: Option<String>,
+    pub(crate) ca_file: Option<String>,
     /// The one host, beside this machine, to which the token may be sent over plain HTTP
     #[arg(long, value_name = "HOST")]
-    plain_http_host: Option<String>,
+    pub(crate) plain_http_host: Option<String>,
     /// Kubeconfig of the management cluster
     #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<String>,
+    pub(crate) kubeconfig: Option<String>,
     /// The context of the kubeconfig
     #[arg(long, value_name = "NAME")]
-    kubernetes_context: Option<String>,
+    pub(crate) kubernetes_context: Option<String>,
     /// The namespace of Jobs and of the adapter's Lease
     #[arg(long, value_name = "NAMESPACE")]
-    namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// Google Cloud project of the stored secrets
     #[arg(long, value_name = "PROJECT")]
-    project: Option<String>,
+    pub(crate) project: Option<String>,
     /// Location of regional secrets
     #[arg(long, value_name = "LOCATION")]
-    location: Option<String>,
+    pub(crate) location: Option<String>,
     /// Configuration file with the broker's settings, such as the Sentinel's
     #[arg(long, value_name = "FILE")]
-    broker_config: Option<String>,
+    pub(crate) broker_config: Option<String>,
     /// Message broker: rabbitmq or googlepubsub
     #[arg(long, value_name = "TYPE")]
-    broker_type: Option<String>,
+    pub(crate) broker_type: Option<String>,
     /// Topic that the Sentinel publishes to
     #[arg(long, value_name = "TOPIC")]
-    broker_topic: Option<String>,
-}
-
-impl ContextValues {
-    /// The values in the order of the file's keys.
-    pub(crate) fn in_order_of_keys(self) -> [Option<String>; 12] {
-        let Self {
-            api,
-            token_file,
-            ca_file,
-            plain_http_host,
-            kubeconfig,
-            kubernetes_context,
-            namespace,
-            project,
-            location,
-            broker_config,
-            broker_type,
-            broker_topic,
-        } = self;
-        [
-            api,
-            token_file,
-            ca_file,
-            plain_http_host,
-            kubeconfig,
-            kubernetes_context,
-            namespace,
-            project,
-            location,
-            broker_config,
-            broker_type,
-            broker_topic,
-        ]
-    }
+    pub(crate) broker_topic: Option<String>,
 }

@@ -13,6 +13,8 @@ use daemon::settings::hint::{did_you_mean, similar};
 use hyperfleet_client::BaseUrl;
 use serde_json::{Map, Value, json};
 
+use crate::cli::ContextValues;
+
 /// The variable that names the file.
 pub(crate) const VARIABLE: &str = "PULL_SECRET_CONFIG";
 
@@ -25,22 +27,24 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     /// True if its value is the name of a file.
     pub(crate) is_file: bool,
+    /// Its value among the flags of `context set`.
+    pub(crate) of: fn(&ContextValues) -> Option<&str>,
 }
 
 /// The keys of a context, none of which is a credential.
 pub(crate) const KEYS: [Key; 12] = [
-    Key { name: "api", is_file: false },
-    Key { name: "tokenFile", is_file: true },
-    Key { name: "caFile", is_file: true },
-    Key { name: "plainHttpHost", is_file: false },
-    Key { name: "kubeconfig", is_file: true },
-    Key { name: "kubernetesContext", is_file: false },
-    Key { name: "namespace", is_file: false },
-    Key { name: "project", is_file: false },
-    Key { name: "location", is_file: false },
-    Key { name: "brokerConfig", is_file: true },
-    Key { name: "brokerType", is_file: false },
-    Key { name: "brokerTopic", is_file: false },
+    Key { name: "api", is_file: false, of: |flags| flags.api.as_deref() },
+    Key { name: "tokenFile", is_file: true, of: |flags| flags.token_file.as_deref() },
+    Key { name: "caFile", is_file: true, of: |flags| flags.ca_file.as_deref() },
+    Key { name: "plainHttpHost", is_file: false, of: |flags| flags.plain_http_host.as_deref() },
+    Key { name: "kubeconfig", is_file: true, of: |flags| flags.kubeconfig.as_deref() },
+    Key { name: "kubernetesContext", is_file: false, of: |flags| flags.kubernetes_context.as_deref() },
+    Key { name: "namespace", is_file: false, of: |flags| flags.namespace.as_deref() },
+    Key { name: "project", is_file: false, of: |flags| flags.project.as_deref() },
+    Key { name: "location", is_file: false, of: |flags| flags.location.as_deref() },
+    Key { name: "brokerConfig", is_file: true, of: |flags| flags.broker_config.as_deref() },
+    Key { name: "brokerType", is_file: false, of: |flags| flags.broker_type.as_deref() },
+    Key { name: "brokerTopic", is_file: false, of: |flags| flags.broker_topic.as_deref() },
 ];
 
 /// The values of a context, by their keys.
