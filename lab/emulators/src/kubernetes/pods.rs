@@ -36,6 +36,7 @@ mod environment;
 mod facts;
 mod folder;
 mod launch;
+mod leftover;
 mod log;
 mod root;
 mod spec;
@@ -287,9 +288,9 @@ impl Runner {
         let (orders, received) = unbounded_channel();
         machine.orders = Some(orders);
         let (key, uid, store) = (key.clone(), machine.uid.clone(), Arc::clone(&self.store));
-        let folder = machine.folder.clone();
+        let Some(folder) = machine.folder.clone() else { return };
         self.processes.spawn(async move {
-            let result = child::run(launch, &log, received).await;
+            let result = child::run(launch, folder.path(), &log, received).await;
             drop(folder);
             Ended { key, uid, started: now, finished: store.now(), result, message, log }
         });

@@ -1,9 +1,10 @@
 //! A container's process, from its start until it is reaped.
 //!
 //! It leads a process group of its own, and the group ends with it, as a container does. When the emulator stops or is
-//! dropped, the group is killed; an emulator that is itself killed with SIGKILL cannot do that, and leaves the process behind.
+//! dropped, the group is killed. An emulator that is itself killed with SIGKILL cannot do that: the next one does ([`leftover`]).
 
 use std::io;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::leftover;
 use super::log::Log;
 use super::root::Launch;
 
@@ -28,12 +30,18 @@ pub(crate) enum Order {
 /// A process group that does not outlive this.
 struct Group(Option<Pid>);
 
-/// Runs a program until it ends and all of its output is in the log.
-pub(crate) async fn run(mut launch: Launch, log: &Log, mut orders: UnboundedReceiver<Order>) -> io::Result<ExitStatus> {
+/// Runs a program of the Pod with this folder until it ends and all of its output is in the log.
+pub(crate) async fn run(
+    mut launch: Launch,
+    pod: &Path,
+    log: &Log,
+    mut orders: UnboundedReceiver<Order>,
+) -> io::Result<ExitStatus> {
     launch.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     launch.command.process_group(0).kill_on_drop(true);
     let mut child = launch.spawn().await?;
     let group = Group::of(&child);
+    child.id().map_or(Ok(()), |process| leftover::record(pod, process))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let output = async { tokio::join!(copy(stdout, log), copy(stderr, log)) };
     tokio::pin!(output);

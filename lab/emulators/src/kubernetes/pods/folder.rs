@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempDir};
 
+use super::leftover;
+
 /// The folder of all Pods of a server.
 #[derive(Debug)]
 pub(super) enum PodFolder {
-    /// In the server's data folder. What a killed server has left in it is removed by the next one.
+    /// In the server's data folder. The files and processes that a killed server has left are ended and removed by the next one.
     Kept(PathBuf),
     /// Of a server that keeps nothing.
     Temporary(TempDir),
@@ -23,7 +25,7 @@ impl PodFolder {
             let owner = Permissions::from_mode(0o700);
             return Builder::new().prefix("emulator-pods-").permissions(owner).tempdir().map(Self::Temporary);
         };
-        match fs::remove_dir_all(path) {
+        match leftover::end_all(path).and_then(|()| fs::remove_dir_all(path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }

@@ -253,7 +253,8 @@ async fn run_in(isolation: &Isolation, folder: &Path) -> (String, String) {
     let run = Run { program: Path::new("/bin/sh"), folder, number: 0, isolation };
     let prepared = prepare(&pod, &pod.spec.containers[0], &run, &Fixture).unwrap();
     let (log, (_orders, received)) = (Log::default(), unbounded_channel());
-    let status = child::run(prepared.launch, &log, received).await.unwrap();
+    let status = child::run(prepared.launch, folder, &log, received).await.unwrap();
+    assert!(folder.join("process").is_file(), "the next emulator could not end it");
     let output = String::from_utf8(log.read()).unwrap();
     assert!(status.success(), "{output}");
     (output, prepared.message.read(false, String::new))
