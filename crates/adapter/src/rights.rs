@@ -24,6 +24,7 @@ pub fn in_namespace(adapter: &str, lease: &str) -> Vec<Right> {
         right("batch", "jobs", &["create", "get", "list", "watch", "delete"]),
         right("", "pods", &["list"]),
         right("", "secrets", &["create", "get", "patch", "delete"]),
+        right("", "events", &["create"]),
         right("", "configmaps", &["create"]),
         Right { name: Some(names::store_check_name(adapter)), ..right("", "configmaps", &["get", "patch"]) },
         right("coordination.k8s.io", "leases", &["create"]),

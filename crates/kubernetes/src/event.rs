@@ -32,10 +32,20 @@ pub enum Severity {
     Warning,
 }
 
+/// An Event's name and the API that has it.
+struct Place {
+    api: Api<Event>,
+    name: String,
+    /// Its kind, namespace and name, for errors.
+    object: String,
+}
+
 /// Namespace of Events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 /// Maximum number of characters of an object's name in the names of its Events.
 const MAX_PREFIX: usize = 200;
+/// Maximum length of a note in bytes (the API's own is 1024).
+const MAX_NOTE: usize = 1000;
 
 impl Cluster {
     /// Events that `controller` reports, such as `pullsecret-adapter`.
@@ -45,7 +55,8 @@ impl Cluster {
 }
 
 impl Events<'_> {
-    /// Publishes that `reason` holds for the object because of `action`.
+    /// Publishes that `reason` holds for the object because of `action`; the same again increments the count. A note that is too
+    /// long for an Event is shortened. Needs the rights to create, get and patch Events.
     pub async fn publish(
         &self,
         about: &ObjectReference,
@@ -55,21 +66,47 @@ impl Events<'_> {
         note: &str,
     ) -> Result<(), KubernetesError> {
         let event = self.event(about, severity, action, reason, note);
-        let namespace = event.metadata.namespace.clone().unwrap_or_default();
-        let name = event.metadata.name.clone().unwrap_or_default();
-        let object = format!("event {namespace}/{name}");
-        let api: Api<Event> = Api::namespaced(self.cluster.client(), &namespace);
-        let parameters = self.cluster.creation();
-        match self.cluster.call(Verb::Create, &object, api.create(&parameters, &event)).await {
-            Err(error) if error.kind == ErrorKind::AlreadyExists => {}
-            other => return other.map(drop),
+        if self.create(&event).await? {
+            return Ok(());
         }
+        let Place { api, name, object } = self.place(&event);
         let found = self.cluster.call(Verb::Get, &object, api.get_opt(&name)).await?;
         let count = found.and_then(|event| event.count).unwrap_or_default().saturating_add(1);
         let again = serde_json::json!({"count": count, "lastTimestamp": event.last_timestamp});
-        let parameters = PatchParams { field_manager: parameters.field_manager, ..PatchParams::default() };
+        let field_manager = self.cluster.creation().field_manager;
+        let parameters = PatchParams { field_manager, ..PatchParams::default() };
         let patch = Patch::Merge(again);
         self.cluster.call(Verb::Apply, &object, api.patch(&name, &parameters, &patch)).await.map(drop)
+    }
+
+    /// Does the same as [`Events::publish`] for what happens to an object once: an Event that exists is left as it is. Needs the
+    /// right to create Events only.
+    pub async fn publish_once(
+        &self,
+        about: &ObjectReference,
+        severity: Severity,
+        action: &str,
+        reason: &str,
+        note: &str,
+    ) -> Result<(), KubernetesError> {
+        self.create(&self.event(about, severity, action, reason, note)).await.map(drop)
+    }
+
+    /// Creates the Event; returns false if it exists.
+    async fn create(&self, event: &Event) -> Result<bool, KubernetesError> {
+        let Place { api, object, .. } = self.place(event);
+        let parameters = self.cluster.creation();
+        match self.cluster.call(Verb::Create, &object, api.create(&parameters, event)).await {
+            Err(error) if error.kind == ErrorKind::AlreadyExists => Ok(false),
+            other => other.map(|_created| true),
+        }
+    }
+
+    fn place(&self, event: &Event) -> Place {
+        let namespace = event.metadata.namespace.clone().unwrap_or_default();
+        let name = event.metadata.name.clone().unwrap_or_default();
+        let object = format!("event {namespace}/{name}");
+        Place { api: Api::namespaced(self.cluster.client(), &namespace), name, object }
     }
 
     fn event(&self, about: &ObjectReference, severity: Severity, action: &str, reason: &str, note: &str) -> Event {
@@ -78,7 +115,8 @@ impl Events<'_> {
             Severity::Warning => "Warning",
         };
         let mut hasher = DefaultHasher::new();
-        (&about.uid, &self.controller, kind, action, reason, note).hash(&mut hasher);
+        let note = shortened(note);
+        (&about.uid, &self.controller, kind, action, reason, &note).hash(&mut hasher);
         let prefix: String = about.name.iter().flat_map(|name| name.chars()).take(MAX_PREFIX).collect();
         let now = Timestamp::now();
         Event {
@@ -91,7 +129,7 @@ impl Events<'_> {
             type_: Some(kind.to_owned()),
             action: Some(action.to_owned()),
             reason: Some(reason.to_owned()),
-            message: Some(note.to_owned()),
+            message: Some(note),
             count: Some(1),
             first_timestamp: Some(Time(now)),
             last_timestamp: Some(Time(now)),
@@ -102,6 +140,11 @@ impl Events<'_> {
             ..Event::default()
         }
     }
+}
+
+fn shortened(note: &str) -> String {
+    let end = note.floor_char_boundary(MAX_NOTE);
+    if end == note.len() { note.to_owned() } else { note.get(..end).unwrap_or_default().to_owned() + "…" }
 }
 
 impl fmt::Debug for Events<'_> {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use k8s_openapi::Resource as _;
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::api::core::v1::{ContainerState, Pod};
+use k8s_openapi::api::core::v1::{ContainerState, ObjectReference, Pod};
 
 /// The end of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,20 @@ pub struct ObservedJob {
     pub failed: u32,
     /// True while it is being deleted and waits for its Pods to go.
     pub is_terminating: bool,
+}
+
+impl ObservedJob {
+    /// The reference by which an Event is about this Job.
+    pub fn reference(&self, namespace: &str) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(Job::API_VERSION.to_owned()),
+            kind: Some(Job::KIND.to_owned()),
+            name: Some(self.name.clone()),
+            namespace: Some(namespace.to_owned()),
+            uid: Some(self.uid.clone()),
+            ..ObjectReference::default()
+        }
+    }
 }
 
 impl From<Job> for ObservedJob {

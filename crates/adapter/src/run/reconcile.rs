@@ -19,7 +19,7 @@ use super::span;
 use crate::act::{Executor, Leftovers, Step};
 use crate::decide::{self, Action, Facts, Plan, Purpose};
 use crate::manifest::{self, Trigger};
-use crate::metrics::{Ended, Handled};
+use crate::metrics::Handled;
 use crate::observe::{self, JobSource, Observed};
 use crate::reason::Reason;
 use crate::report;
@@ -76,9 +76,8 @@ pub(crate) async fn reconcile(
         Ok(Reported::Stored(_)) => {
             context.metrics.reported("success");
             failures(context).stored(id);
-            if let Some(JobEnded { is_success, attempt, outcome }) = &ended {
-                let (is_success, attempt, outcome) = (*is_success, *attempt, outcome.as_ref());
-                context.metrics.ended(&Ended { cluster: id, is_success, attempt, outcome });
+            if let Some(ended) = &ended {
+                ended.publish(context, id).await;
             }
             Ok(Reconciled { handled, requeue_after: plan.requeue_after })
         }

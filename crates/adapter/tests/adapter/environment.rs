@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use emulators::kubernetes::Settings;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{Event, Namespace, Secret, ServiceAccount};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use kube::config::Kubeconfig;
 use kubernetes::Cluster;
 use serde_json::{Value, json};
@@ -82,6 +82,16 @@ impl Environment {
     /// Returns the Secrets of the hosted control plane's namespace.
     pub(crate) fn outputs(&self) -> Api<Secret> {
         Api::namespaced(self.server.client.clone(), &self.management)
+    }
+
+    /// Returns the Events about a Job, as lines of their type, reason and message.
+    pub(crate) async fn events_of(&self, job: &str) -> Vec<String> {
+        let api: Api<Event> = Api::namespaced(self.server.client.clone(), &self.namespace);
+        let ours = ListParams::default()
+            .fields(&format!("involvedObject.kind=Job,involvedObject.name={job},source=pullsecret-adapter"));
+        let events = api.list(&ours).await.unwrap().items;
+        let line = |event: Event| [event.type_, event.reason, event.message].map(Option::unwrap).join(" ");
+        events.into_iter().map(line).collect()
     }
 
     pub(crate) async fn job(&self, name: &str) -> Option<Value> {

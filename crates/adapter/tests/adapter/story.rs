@@ -38,9 +38,13 @@ async fn a_pull_secret_is_stored_and_rotated(#[case] kind: Kind) {
     assert_eq!(report.condition("Available").unwrap().reason.as_deref(), Some("SecretStored"));
     assert_eq!((&report.data["secretVersion"], &report.data["gcpProject"]), (&json!(1), &json!("redhat-prod-1")));
     assert!(!report.data.contains_key("apiCalls"));
-    assert_eq!(report.metadata.unwrap().job_name.as_deref(), Some("pullsecret-cls-1-gen1"));
+    assert_eq!(report.metadata.as_ref().unwrap().job_name.as_deref(), Some("pullsecret-cls-1-gen1"));
     eventually(async || world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap().is_none())
         .await;
+    eventually(async || !world.environment.events_of("pullsecret-cls-1-gen1").await.is_empty()).await;
+    let events = world.environment.events_of("pullsecret-cls-1-gen1").await;
+    let expected = format!("Normal SecretStored {}", message(&report, "Available"));
+    assert_eq!(events, [expected]);
     world.api.rotate("cls-1").await;
     world.publish_event("cls-1").await;
     world.until_available("cls-1", 2).await;
@@ -152,6 +156,9 @@ async fn an_exit_code_that_no_retry_cures_ends_the_job(#[case] kind: Kind) {
     let job = world.environment.job("pullsecret-cls-1-gen1").await.unwrap();
     let conditions = job["status"]["conditions"].as_array().unwrap();
     let failed = conditions.iter().find(|condition| condition["type"] == "Failed").unwrap();
+    eventually(async || !world.environment.events_of("pullsecret-cls-1-gen1").await.is_empty()).await;
+    let events = world.environment.events_of("pullsecret-cls-1-gen1").await;
+    assert!(events[0].starts_with("Warning PermissionDenied a scripted failure; retrying"), "{events:?}");
     assert_eq!((&failed["reason"], &job["status"]["failed"]), (&json!("PodFailurePolicy"), &json!(1)), "{job}");
     adapter.stop().await;
     world.end().await;

@@ -164,12 +164,6 @@ pub(crate) async fn publish(cluster: &Cluster, event: &Event, facts: &Facts) -> 
         ..ObjectReference::default()
     };
     let severity = if event.reason.is_warning() { Severity::Warning } else { Severity::Normal };
-    let mut note = event.note.clone();
-    // An Event's message may have 1024 bytes.
-    if let Some((end, _)) = note.char_indices().nth(900) {
-        note.truncate(end);
-        note.push('…');
-    }
     let events = cluster.events(names::GLOBAL_MANAGER);
-    events.publish(&about, severity, "Reconcile", event.reason.as_str(), &note).await
+    events.publish(&about, severity, "Reconcile", event.reason.as_str(), &event.note).await
 }

@@ -95,3 +95,21 @@ async fn one_that_was_removed_is_published_anew(#[case] kind: Kind) {
     events.publish(&about, Severity::Warning, ACTION, ENDED, "exit code 3").await.unwrap();
     assert_eq!(rig.listed(&about).await.len(), 1);
 }
+
+#[rstest]
+#[case::emulator(Kind::Emulator)]
+#[case::real(Kind::Real)]
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_happens_once_is_not_counted(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let about = rig.object("a").await;
+    let events = rig.cluster.events("pullsecret-adapter");
+    // Longer than the API allows, in characters of two bytes.
+    let note = "é".repeat(1_000);
+    for _ in 0..2 {
+        events.publish_once(&about, Severity::Normal, ACTION, ENDED, &note).await.unwrap();
+    }
+    let found = rig.listed(&about).await;
+    assert_eq!((found.len(), found[0].count), (1, Some(1)), "{found:#?}");
+    assert_eq!(found[0].message.as_deref(), Some(&*("é".repeat(500) + "…")));
+}
