@@ -60,8 +60,8 @@ bench-job: bench-programs
 	cargo bench --locked --package bench --bench job
 bench-burst: bench-programs
 	hack/real-parts/with.sh rabbitmq -- cargo bench --locked --package bench --bench burst
-bench-api:
-	hack/real-parts/with.sh postgresql -- cargo bench --locked --package hyperfleet-api --bench load
+bench-api: # with the memory that PostgreSQL's manual advises, for the baseline too
+	REAL_POSTGRESQL_SHARED_BUFFERS=2GB hack/real-parts/with.sh postgresql -- cargo bench --locked --package hyperfleet-api --bench load
 bench-preconditions:
 	cargo bench --locked --package precondition --bench evaluate --bench fuzz
 bench-sentinel:

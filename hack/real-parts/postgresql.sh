@@ -23,6 +23,7 @@
 #
 #   REAL_POSTGRESQL_URL            an existing server, if no REAL_POSTGRESQL_RUN is with it: `up` starts nothing and
 #                                  prints just that
+#   REAL_POSTGRESQL_SHARED_BUFFERS=1GB   memory for pages instead of 32MB; benchmarks need as much as a real server has
 #   REAL_PARTS_IGNORE_INSTALLED=1  does as if nothing were installed
 #   REAL_PARTS_DIR                 where programs and instances live instead of ~/.cache/pull-secret/real-parts
 part=postgresql
@@ -119,7 +120,7 @@ unix_socket_directories = ''
 max_connections = 200
 fsync = off
 full_page_writes = off
-shared_buffers = 32MB
+shared_buffers = ${REAL_POSTGRESQL_SHARED_BUFFERS:-32MB}
 dynamic_shared_memory_type = mmap
 jit = off
 logging_collector = off

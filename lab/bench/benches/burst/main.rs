@@ -118,7 +118,7 @@ impl Plane {
 
     /// Waits until the adapter has said of each cluster that it waits for placement and for nothing else.
     async fn until_only_placement_is_missing(&self) {
-        self.until("PreconditionsNotMet", |message| !message.contains("dns") && !message.contains("validation")).await;
+        self.until_not_met(|message| !message.contains("dns") && !message.contains("validation")).await;
     }
 
     async fn report_all(&self, adapter: &'static str) {
@@ -159,16 +159,21 @@ impl Plane {
         all.join_all().await;
     }
 
+    /// Waits until each cluster is available. It only counts, so that the wait costs the same whatever the number of clusters.
     async fn until_available(&self) {
-        self.until("", |_| true).await;
+        let search = Some("status.conditions.PullsecretSuccessful = 'True'".to_owned());
+        let query = ListQuery { search, size: Some(1), ..ListQuery::default() };
+        let clusters = u64::try_from(self.load.clusters).unwrap();
+        while self.client.within(&budget()).list("clusters", &query).await.unwrap().total != Some(clusters) {
+            sleep(Duration::from_secs(1)).await;
+        }
     }
 
-    /// Waits until the adapter has said this of each cluster; of an empty reason, that it is available.
-    async fn until(&self, reason: &str, fits: impl Fn(&str) -> bool) {
+    /// Waits until the adapter has said of each cluster that preconditions are not met, in such a message.
+    async fn until_not_met(&self, fits: impl Fn(&str) -> bool) {
         let is_so = |condition: &Value| {
             let text = |member: &str| condition[member].as_str().unwrap_or_default();
-            let is_reported = if reason.is_empty() { text("status") == "True" } else { text("reason") == reason };
-            text("type") == "Available" && is_reported && fits(text("message"))
+            text("type") == "Available" && text("reason") == "PreconditionsNotMet" && fits(text("message"))
         };
         loop {
             let budget = budget();

@@ -33,6 +33,8 @@ pub(crate) type Key = (String, String);
 pub(crate) struct Queue {
     now: BTreeSet<Key>,
     later: BTreeMap<Key, Timestamp>,
+    /// The same in the order of time: thousands of finished Jobs wait for the end of their time to live.
+    by_time: BTreeSet<(Timestamp, Key)>,
 }
 
 impl Queue {
@@ -50,18 +52,26 @@ impl Queue {
 
     /// Looks at an object at an instant, or earlier if something happens; none forgets what was planned.
     pub(crate) fn plan(&mut self, key: Key, at: Option<Timestamp>) {
-        match at {
-            Some(at) => self.later.insert(key, at),
+        let planned = match at {
+            Some(at) => self.later.insert(key.clone(), at),
             None => self.later.remove(&key),
         };
+        if let Some(before) = planned {
+            self.by_time.remove(&(before, key.clone()));
+        }
+        self.by_time.extend(at.map(|at| (at, key)));
     }
 
     /// Returns when something planned is due; never if nothing is planned.
     pub(crate) async fn due(&mut self, store: &Store) {
-        let Some(next) = self.later.values().min().copied() else { return std::future::pending().await };
+        let Some((next, _)) = self.by_time.first() else { return std::future::pending().await };
+        let next = *next;
         store.sleep_until(next).await;
-        let due = self.later.extract_if(.., |_, at| *at <= next);
-        self.now.extend(due.map(|(key, _)| key));
+        while self.by_time.first().is_some_and(|(at, _)| *at <= next) {
+            let Some((_, key)) = self.by_time.pop_first() else { return };
+            self.later.remove(&key);
+            self.now.insert(key);
+        }
     }
 }
 
