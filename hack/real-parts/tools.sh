@@ -6,7 +6,7 @@
 #   helm                     REAL_HELM: renders and lints charts
 #   promtool                 REAL_PROMTOOL: checks and tests Prometheus rules; Debian's, as the current one's modules cannot be had
 #   opentelemetry-collector  REAL_OPENTELEMETRY_COLLECTOR: takes OTLP over gRPC and HTTP, and writes it to a file or its log
-#   crds                     REAL_CRDS: a folder with the custom resources of cert-manager and of the Prometheus operator
+#   crds                     REAL_CRDS: a folder with the custom resources of cert-manager, of the Prometheus operator, and OpenShift's Route
 #
 # What is there already is not got again.
 #
@@ -19,12 +19,13 @@ helm_version=4.3.1
 collector_version=0.162.0
 cert_manager_version=1.21.2
 prometheus_operator_version=0.85.0
+openshift_version=0.0.0-20250602203052-b29811a290c7 # it has no releases
 
 # locate TOOL: sets `tool` to its path, and `get` to the function that gets it.
 locate() {
   case $1 in
     helm) tool=$real_parts/helm-$helm_version/helm get=get_helm ;;
-    crds) tool=$real_parts/crds-$cert_manager_version-$prometheus_operator_version get=get_crds ;;
+    crds) tool=$real_parts/crds-$cert_manager_version-$prometheus_operator_version-${openshift_version##*-} get=get_crds ;;
     promtool) tool=$real_parts/prometheus-debian-12/usr/bin/promtool get=get_promtool ;;
     opentelemetry-collector)
       tool=$real_parts/opentelemetry-collector-$collector_version/opentelemetry-collector get=get_collector
@@ -39,18 +40,19 @@ get_helm() {
   end_go
 }
 
-# Both projects have them in their modules.
+# The projects have them in their modules.
 get_crds() {
   local module source
   begin_go 500000
   mkdir "$go_scratch/crds"
-  for module in github.com/cert-manager/cert-manager@v$cert_manager_version github.com/prometheus-operator/prometheus-operator@v$prometheus_operator_version; do
+  for module in github.com/cert-manager/cert-manager@v$cert_manager_version \
+    github.com/prometheus-operator/prometheus-operator@v$prometheus_operator_version github.com/openshift/api@v$openshift_version; do
     say "getting $module, once; details in $log"
     (cd "$go_scratch" && step go mod download "$module")
     source=$(cd "$go_scratch" && go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-    cp "$source"/{deploy/crds,example/prometheus-operator-crd}/*.yaml "$go_scratch/crds" 2>/dev/null || true
+    cp "$source"/{deploy/crds,example/prometheus-operator-crd,route/v1/zz_generated.crd-manifests}/*.yaml "$go_scratch/crds" 2>/dev/null || true
   done
-  for source in cert-manager.io_certificates monitoring.coreos.com_prometheusrules; do
+  for source in cert-manager.io_certificates monitoring.coreos.com_prometheusrules routes.crd; do
     [[ -s $go_scratch/crds/$source.yaml ]] || fail "$source.yaml is not where it was in these modules"
   done
   chmod -R u+w "$go_scratch/crds"

@@ -20,10 +20,16 @@ jobTemplate:
   image: {{ include "pull-secret.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   resources: {{- toYaml .Values.jobs.resources | nindent 4 }}
-  {{- with include "pull-secret.tracing-variables" . }}
-  env:
-    {{- . | nindent 4 }}
-    {{- with dig "jobTemplate" "env" (list) $.Values.adapter.settings }}{{ toYaml . | nindent 4 }}{{ end }}
+  {{- $given := dig "jobTemplate" dict .Values.adapter.settings }}
+  {{- $tracing := include "pull-secret.tracing-variables" . | fromYamlArray }}
+  {{- with concat $tracing .Values.jobs.extraEnv ($given.env | default list) }}
+  env: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with concat .Values.jobs.extraVolumes ($given.volumes | default list) }}
+  volumes: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with concat .Values.jobs.extraVolumeMounts ($given.volumeMounts | default list) }}
+  volumeMounts: {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- $pod := dict }}
   {{- with .Values.imagePullSecrets }}{{ $pod = dict "imagePullSecrets" . }}{{ end }}

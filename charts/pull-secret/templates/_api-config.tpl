@@ -58,7 +58,7 @@ authorization:
     {{- with .Values.api.grants }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-{{- if .Values.api.databaseCaConfigMap }}
+{{- if or .Values.api.databaseCaSecret .Values.api.databaseCaConfigMap }}
 database:
   ssl: {root_cert_file: /etc/hyperfleet/database/ca.crt}
 {{- end }}

@@ -90,16 +90,24 @@ https://hyperfleet-api.{{ .Release.Namespace }}.svc:8000
 {{- end -}}
 {{- end }}
 
+{{/* The Secret with the API's authority; empty where a ConfigMap has it. */}}
+{{- define "pull-secret.ca-secret" -}}
+{{- with .Values -}}
+{{ .tls.caSecret | default (ternary .tls.secretName "" (and .api.enabled .tls.certManager.enabled)) }}
+{{- end -}}
+{{- end }}
+
 {{/* The volume by which a client of the API identifies itself, and knows the API. */}}
 {{- define "pull-secret.api-volume" -}}
+{{- $items := printf "items: [{key: %s, path: ca.crt}]" .Values.tls.caKey -}}
 name: token
 projected:
   sources:
     - serviceAccountToken: {path: token, audience: hyperfleet-api, expirationSeconds: 3600}
-    {{- if and .Values.api.enabled .Values.tls.certManager.enabled }}
-    - secret: {name: {{ .Values.tls.secretName }}, items: [{key: ca.crt, path: ca.crt}]}
+    {{- with include "pull-secret.ca-secret" . }}
+    - secret: {name: {{ . }}, {{ $items }}}
     {{- else }}
-    - configMap: {name: {{ .Values.tls.caConfigMap }}, items: [{key: ca.crt, path: ca.crt}]}
+    - configMap: {name: {{ .Values.tls.caConfigMap }}, {{ $items }}}
     {{- end }}
 {{- end }}
 
@@ -108,13 +116,20 @@ projected:
 {{- mergeOverwrite (deepCopy .further) (.own | fromYaml) | toYaml -}}
 {{- end }}
 
+{{- define "pull-secret.service-metadata" -}}
+name: {{ .name }}
+namespace: {{ .root.Release.Namespace }}
+labels: {{- include "pull-secret.labels" . | nindent 2 }}
+  {{- with .component.service.labels }}{{ toYaml . | nindent 2 }}{{ end }}
+{{- with .component.service.annotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "pull-secret.metrics-service" -}}
 apiVersion: v1
 kind: Service
-metadata:
-  name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
-  labels: {{- include "pull-secret.labels" . | nindent 4 }}
+metadata: {{- include "pull-secret.service-metadata" . | nindent 2 }}
 spec:
   clusterIP: None
   selector: {app.kubernetes.io/name: {{ .name }}}

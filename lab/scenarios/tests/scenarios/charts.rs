@@ -128,6 +128,56 @@ fn the_charts_have_the_version_of_the_programs() {
 #[case::part("global-pull-secret", "part=both", "at '/part': value must be one of")]
 #[case::place("global-pull-secret", "part=hosted-cluster", "belongs into kube-system of the hosted cluster")]
 #[case::unknown_of_global("global-pull-secret", "replicas=2", "additional properties 'replicas' not allowed")]
+#[case::variable_without_value("pull-secret", "api.extraEnv[0].name=A", "at '/api/extraEnv/0'")]
+#[case::volume_without_source("pull-secret", "sentinel.extraVolumes[0].name=a", "at '/sentinel/extraVolumes/0'")]
+#[case::relative_mount(
+    "global-pull-secret",
+    "extraVolumeMounts[0].name=a,extraVolumeMounts[0].mountPath=a",
+    "at '/extraVolumeMounts/0/mountPath'"
+)]
+#[case::label_of_the_chart(
+    "pull-secret",
+    "api.service.labels.app\\.kubernetes\\.io/name=a",
+    "at '/api/service/labels/"
+)]
+#[case::key("pull-secret", "tls.caKey=a/b", "at '/tls/caKey'")]
+#[case::no_host(
+    "pull-secret",
+    "api.ingress.enabled=true",
+    "api.ingress.hosts: needed where api.ingress.enabled is true"
+)]
+#[case::ingress_to_nothing(
+    "pull-secret",
+    "api.enabled=false,api.url=https://a,api.ingress.enabled=true",
+    "api.ingress.enabled: there is no API to lead to"
+)]
+#[case::route_to_nothing(
+    "pull-secret",
+    "api.enabled=false,api.url=https://a,api.route.enabled=true",
+    "api.route.enabled: there is no API to lead to"
+)]
+#[case::edge("pull-secret", "api.route.termination=edge", "at '/api/route/termination': value must be one of")]
+#[case::private_key(
+    "pull-secret",
+    "api.route.destinationCACertificate=-----BEGIN PRIVATE KEY-----",
+    "at '/api/route/destinationCACertificate'"
+)]
+#[case::verified_by_none(
+    "pull-secret",
+    "api.route.enabled=true,api.route.termination=passthrough,api.route.destinationCACertificate=-----BEGIN CERTIFICATE-----A",
+    "api.route.destinationCACertificate: has no effect"
+)]
+#[case::account_without_namespace(
+    "pull-secret",
+    "rotation.enabled=true,rotation.subjects[0].kind=ServiceAccount,rotation.subjects[0].name=a",
+    "at '/rotation/subjects/0': missing property 'namespace'"
+)]
+#[case::subject_of_nothing(
+    "pull-secret",
+    "rotation.subjects[0].kind=Group,rotation.subjects[0].name=a",
+    "rotation.subjects: have no effect"
+)]
+#[case::peer("pull-secret", "networkPolicies.apiClients[0].cidr=10.0.0.0/8", "at '/networkPolicies/apiClients/0'")]
 fn wrong_values_are_refused(#[case] chart: &str, #[case] value: &str, #[case] expected: &str) {
     let Some(helm) = Helm::here() else { return };
     let refusal = helm.template(chart, "some-namespace", &["--set", value]).expect_err(value);
@@ -152,6 +202,65 @@ fn an_endpoint_switches_traces_on_everywhere() {
         let egress = format!("{{\"ports\":[{{\"port\":{port}}}]}}");
         assert_eq!(on.matches(&egress).count(), policies, "{on}");
     }
+}
+
+/// The Pods' spec of a Deployment or a CronJob.
+fn pod(object: &Value) -> Option<&Value> {
+    object.pointer("/spec/jobTemplate/spec/template/spec").or_else(|| object.pointer("/spec/template/spec"))
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(|item| item["name"].as_str()).collect()
+}
+
+/// Variables, volumes and mounts that are given reach every program, and the Jobs.
+#[test]
+fn what_is_given_to_a_component_is_in_its_pods() {
+    let Some(helm) = Helm::here() else { return };
+    for (rendering, workloads) in [(RENDERINGS[1], 4), (RENDERINGS[4], 1)] {
+        let objects = rendered(&helm, rendering);
+        let pods: Vec<&Value> = objects.iter().filter_map(pod).collect();
+        assert_eq!(pods.len(), workloads);
+        for pod in pods {
+            let container = &pod["containers"][0];
+            assert!(names(&container["env"]).contains(&"HTTPS_PROXY"), "{pod}");
+            assert!(names(&container["volumeMounts"]).contains(&"further"), "{pod}");
+            assert!(names(&pod["volumes"]).contains(&"further"), "{pod}");
+        }
+        let adapter = objects.iter().find_map(|object| object.pointer("/data/adapter.yaml")?.as_str());
+        let config: Option<Value> = adapter.map(|text| serde_saphyr::from_str(text).unwrap());
+        if let Some(template) = config.as_ref().and_then(|config| config.pointer("/spec/jobTemplate")) {
+            let variables = names(&template["env"]);
+            assert!(variables.ends_with(&["HTTPS_PROXY", "RUN_TIMEOUT"]), "{variables:?}");
+            assert_eq!(
+                (names(&template["volumes"]), names(&template["volumeMounts"])),
+                (vec!["further"], vec!["further"])
+            );
+        }
+    }
+}
+
+#[rstest]
+#[case::by_default(&[], "configMap", "hyperfleet-api-ca", "ca.crt")]
+#[case::another_key(&["tls.caKey=service-ca.crt"], "configMap", "hyperfleet-api-ca", "service-ca.crt")]
+#[case::cert_manager(&["tls.certManager.enabled=true"], "secret", "hyperfleet-api-tls", "ca.crt")]
+#[case::a_secret(&["full"], "secret", "api-authority", "ca-bundle.crt")]
+fn the_clients_trust_the_authority_that_is_named(
+    #[case] given: &[&str],
+    #[case] kind: &str,
+    #[case] name: &str,
+    #[case] key: &str,
+) {
+    let Some(helm) = Helm::here() else { return };
+    let objects = rendered(&helm, ("pull-secret", "hyperfleet-system", given));
+    let volumes = objects.iter().filter_map(pod).flat_map(|pod| pod["volumes"].as_array().unwrap());
+    let sources: Vec<&Value> = volumes.filter_map(|volume| volume.pointer("/projected/sources/1")).collect();
+    let items = serde_json::json!([{"key": key, "path": "ca.crt"}]);
+    assert!(
+        sources.len() >= 2
+            && sources.iter().all(|it| **it == serde_json::json!({kind: {"name": name, "items": items}})),
+        "{sources:?}"
+    );
 }
 
 #[rstest]
@@ -229,7 +338,7 @@ fn every_setting_and_variable_is_one_that_its_program_knows() {
                 containers.into_iter().flatten().flat_map(|container| container["env"].as_array().into_iter().flatten())
             {
                 let variable = variable["name"].as_str().unwrap();
-                let is_known = variable == "DATABASE_URL"
+                let is_known = matches!(variable, "DATABASE_URL" | "HTTPS_PROXY")
                     || pages.iter().any(|page| page.contains(&format!("`{variable}`")))
                     || command_line.contains(&format!("[env: {variable}]"));
                 assert!(is_known, "{rendering:?}: no program knows the variable {variable} of {name}");

@@ -194,7 +194,11 @@ fn all_values_are_installed_twice_and_removed() {
         let installed = (specs(&plane), generations(&plane));
         plane.bash(&helm, &command);
         assert_eq!((specs(&plane), generations(&plane)), installed);
+        let strictly = "kubectl apply --server-side --force-conflicts --dry-run=server --validate=strict --filename -";
+        let rendered = command.replace("upgrade --install", "template").trim_end().to_owned();
+        plane.bash(&helm, &format!("set -o pipefail\n{rendered} | {strictly}\n"));
     }
+    rights::check_rotation(&plane);
     plane.bash(&helm, "helm uninstall controller --namespace kube-system --wait\nhelm uninstall controller hyperfleet --namespace hyperfleet-system --wait\n");
     plane.kubectl(&["delete", "namespace", "hyperfleet-system", "clusters"]);
     plane.assert_nothing_is_left(&before);

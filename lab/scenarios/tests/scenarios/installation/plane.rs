@@ -118,7 +118,7 @@ impl Plane {
         all.lines().map(str::to_owned).collect()
     }
 
-    /// Gives the control plane the custom resources of cert-manager and of the Prometheus operator; false where there are none.
+    /// Gives the control plane the custom resources that the charts use; false where there are none.
     pub(crate) fn has_crds(&self) -> bool {
         let folder = variable("REAL_CRDS").or_else(|| {
             missing("REAL_CRDS is not set: no custom resources; `hack/real-parts/tools.sh get crds` gets them")

@@ -65,19 +65,41 @@ pub(super) fn check_components(plane: &Plane) {
         let user = format!("system:serviceaccount:{account}");
         let (namespace_of, _) = account.split_once(':').unwrap();
         let group = format!("system:serviceaccounts:{namespace_of}");
-        let mut arguments = vec!["auth", "can-i", verb, resource, "--as", &user, "--as-group", &group];
+        let mut arguments = vec![*verb, resource, "--as", &user, "--as-group", &group];
         arguments.extend(["--as-group", "system:authenticated", "--as-group", "system:serviceaccounts"]);
         if !namespace.is_empty() {
             arguments.extend(["--namespace", namespace]);
         }
-        let said = text_of(&plane.try_kubectl(&arguments));
-        let answer = said.lines().find(|line| line.starts_with("yes") || line.starts_with("no"));
-        assert_eq!(
-            answer.map(|line| line.starts_with("yes")),
-            Some(*expected),
-            "{account} {verb} {resource} in {namespace:?}: {said}"
-        );
+        assert_eq!(may(plane, &arguments), *expected, "{account} {verb} {resource} in {namespace:?}");
     }
+}
+
+/// Asks the API server, by the arguments of `kubectl auth can-i`.
+fn may(plane: &Plane, arguments: &[&str]) -> bool {
+    let said = text_of(&plane.try_kubectl(&[&["auth", "can-i"], arguments].concat()));
+    let answer = said.lines().find(|line| line.starts_with("yes") || line.starts_with("no"));
+    answer.unwrap_or_else(|| panic!("{arguments:?}: {said}")).starts_with("yes")
+}
+
+/// The subjects of `rotation.subjects` may keep a rotation's record, and nothing else.
+pub(super) fn check_rotation(plane: &Plane) {
+    let group = ["--as", "anybody", "--as-group", "fleet:operators"];
+    let user = ["--as", "jane@example.com"];
+    let account = ["--as", "system:serviceaccount:pipelines:rotation"];
+    for identity in [&group[..], &user, &account] {
+        for (verb, resource, namespace, expected) in [
+            ("create", "configmaps", "pull-secret-jobs", true),
+            ("delete", "configmaps", "pull-secret-jobs", true),
+            ("update", "leases.coordination.k8s.io", "pull-secret-jobs", true),
+            ("get", "secrets", "pull-secret-jobs", false),
+            ("create", "jobs.batch", "pull-secret-jobs", false),
+            ("get", "configmaps", "hyperfleet-system", false),
+        ] {
+            let arguments = [&[verb, resource, "--namespace", namespace], identity].concat();
+            assert_eq!(may(plane, &arguments), expected, "{arguments:?}");
+        }
+    }
+    assert!(!may(plane, &["get", "configmaps", "--namespace", "pull-secret-jobs", "--as", "anybody"]));
 }
 
 /// A command of kubectl as the adapter, in the namespace of a hosted control plane, and what the API server says against it.
