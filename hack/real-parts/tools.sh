@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Gets tools that check what is deployed, and prints an export line for each that is named:
+# Gets tools that check what is deployed or stand beside it, and prints an export line for each that is named:
 #
 #   e=$(hack/real-parts/tools.sh get helm promtool) && eval "$e"
 #
 #   helm                     REAL_HELM: renders and lints charts
 #   promtool                 REAL_PROMTOOL: checks and tests Prometheus rules; Debian's, as the current one's modules cannot be had
 #   opentelemetry-collector  REAL_OPENTELEMETRY_COLLECTOR: takes OTLP over gRPC and HTTP, and writes it to a file or its log
+#   oauth2-proxy             REAL_OAUTH2_PROXY: signs people in at an OIDC issuer, in front of the API's page
 #   crds                     REAL_CRDS: a folder with the custom resources of cert-manager, of the Prometheus operator, and OpenShift's Route
 #
 # What is there already is not got again.
@@ -17,6 +18,7 @@ part=tools
 
 helm_version=4.3.1
 collector_version=0.162.0
+oauth2_proxy_version=7.15.6
 cert_manager_version=1.21.2
 prometheus_operator_version=0.85.0
 openshift_version=0.0.0-20250602203052-b29811a290c7 # it has no releases
@@ -30,13 +32,21 @@ locate() {
     opentelemetry-collector)
       tool=$real_parts/opentelemetry-collector-$collector_version/opentelemetry-collector get=get_collector
       ;;
-    *) fail "the tools are helm, promtool, opentelemetry-collector and crds, not $1" ;;
+    oauth2-proxy) tool=$real_parts/oauth2-proxy-$oauth2_proxy_version/oauth2-proxy get=get_oauth2_proxy ;;
+    *) fail "the tools are helm, promtool, opentelemetry-collector, oauth2-proxy and crds, not $1" ;;
   esac
 }
 
 get_helm() {
   begin_go 3000000
   go_build "$(dirname "$tool")" helm.sh/helm/v4 "v$helm_version" "-X helm.sh/helm/v4/internal/version.version=v$helm_version" helm.sh/helm/v4/cmd/helm
+  end_go
+}
+
+get_oauth2_proxy() {
+  local module=github.com/oauth2-proxy/oauth2-proxy/v7
+  begin_go 2000000
+  go_build "$(dirname "$tool")" $module "v$oauth2_proxy_version" '' $module
   end_go
 }
 
@@ -98,7 +108,7 @@ END
 }
 
 need flock
-[[ ${1:-} == get && $# -ge 2 ]] || fail "usage: tools.sh get TOOL…, where TOOL is helm, promtool, opentelemetry-collector or crds"
+[[ ${1:-} == get && $# -ge 2 ]] || fail "usage: tools.sh get TOOL…, where TOOL is helm, promtool, opentelemetry-collector, oauth2-proxy or crds"
 shift
 for name; do locate "$name"; done # all names are known before anything is got
 for name; do

@@ -17,6 +17,7 @@
 #   helm, crds   REAL_HELM, REAL_CRDS; see tools.sh
 #   promtool     REAL_PROMTOOL; see tools.sh
 #   opentelemetry-collector  REAL_OPENTELEMETRY_COLLECTOR; see tools.sh
+#   oauth2-proxy  REAL_OAUTH2_PROXY; see tools.sh
 set -euo pipefail
 
 here=$(dirname "$0")
@@ -24,14 +25,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, systemd, node, chromium, schemathesis, helm, crds, promtool or opentelemetry-collector" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, pubsub, systemd, node, chromium, schemathesis, helm, crds, promtool, opentelemetry-collector or oauth2-proxy" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | rabbitmq | pubsub | systemd | node | chromium | schemathesis | helm | crds | promtool | opentelemetry-collector) parts+=("$1") ;;
+    kubernetes | postgresql | rabbitmq | pubsub | systemd | node | chromium | schemathesis | helm | crds | promtool | opentelemetry-collector | oauth2-proxy) parts+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -71,7 +72,7 @@ trap end EXIT
 for part in "${parts[@]}"; do
   if [[ $part == chromium || $part == schemathesis ]]; then # only got: whoever needs one starts it
     supervise "$here/$part.sh" get >>"$exports"
-  elif [[ $part =~ ^(helm|crds|promtool|opentelemetry-collector)$ ]]; then
+  elif [[ $part =~ ^(helm|crds|promtool|opentelemetry-collector|oauth2-proxy)$ ]]; then
     supervise "$here/tools.sh" get "$part" >>"$exports"
   else
     begun+=("$part")

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use daemon::certificates::Certificates;
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::retry::Budget;
@@ -80,6 +81,9 @@ impl Adapter {
         let by_cluster = plan.config.spec.limits.cluster_id_label;
         let identity = Identity { name: &plan.name, adapter_type: &plan.adapter, version, by_cluster };
         let counts = Metrics::register(&mut registry, &identity);
+        if let Some(certificate) = parts.cluster.client_certificate() {
+            Certificates::register(&mut registry).add_client("kubeconfig", certificate);
+        }
         let readiness = ReadinessSender::not_ready("has not subscribed yet");
         let (health, metrics) = (&plan.config.health, &plan.config.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);

@@ -10,6 +10,8 @@
 //! - A log line cannot be forged by a field: `log::tests::control_characters_do_not_break_a_text_line`.
 //! - An error of a call is one line of bounded length: `service_error::tests::a_long_detail_is_cut`.
 //! - A dump of settings holds no credential: `settings::dump::tests::credentials_are_redacted`.
+//! - Every server's certificate is on the metric of its expiry:
+//!   `serve::tls::tests::the_expiry_is_that_of_the_certificates_in_use`.
 //! - A silent, slow or stalled client is closed, and silent ones give way: `serve::tests::connections`.
 //! - Probes answer while the daemon's own runtime is blocked: `probes::tests`.
 //! - A process that holds credentials leaves no core dump: `memory::tests::a_protected_process_leaves_no_core`.
@@ -51,6 +53,8 @@
 
 pub mod backoff;
 pub mod calls;
+#[cfg(feature = "serve")]
+pub mod certificates;
 pub mod environment;
 pub mod faults;
 pub mod file;

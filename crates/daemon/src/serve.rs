@@ -1,7 +1,7 @@
 //! HTTP listeners: start errors that name the setting to change, TLS, limits for silent and slow clients, graceful shutdown.
 
 mod connection;
-mod expiry;
+pub(crate) mod expiry;
 mod limits;
 mod options;
 mod readers;

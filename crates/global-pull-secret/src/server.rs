@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use daemon::certificates::Certificates;
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::serve::{Endpoint, ListenError};
@@ -72,6 +73,13 @@ impl Server {
         let (hosted, control_plane) = connect(&checked).await?;
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
+        let certificates = Certificates::register(&mut registry);
+        let hosted_kubeconfig = checked.settings.hosted_kubeconfig.as_ref().map(|_file| ("hosted_kubeconfig", &hosted));
+        for (setting, cluster) in [("kubeconfig", &control_plane)].into_iter().chain(hosted_kubeconfig) {
+            if let Some(certificate) = cluster.client_certificate() {
+                certificates.add_client(setting, certificate);
+            }
+        }
         let readiness = ReadinessSender::not_ready("has not read the clusters yet");
         let settings = &checked.settings;
         let health = Endpoint::new(&table::TABLE, "health", "probes", &settings.health.host, settings.health.port);

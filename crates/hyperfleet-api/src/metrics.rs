@@ -36,8 +36,6 @@ pub struct Metrics {
     pub(crate) connections_in_use: Gauge,
     pull_secrets: Family<KeyLabels, Gauge>,
     old_keys: Gauge,
-    /// Has a value only where the server has a certificate.
-    certificate_expiry: Family<[(&'static str, &'static str); 0], Gauge>,
     pub(crate) unwritable: Gauge,
     pub(crate) stale_configuration: Gauge,
 }
@@ -92,7 +90,6 @@ impl Metrics {
             connections_in_use: Gauge::default(),
             pull_secrets: Family::default(),
             old_keys: Gauge::default(),
-            certificate_expiry: Family::default(),
             unwritable: Gauge::default(),
             stale_configuration: Gauge::default(),
         };
@@ -110,7 +107,6 @@ impl Metrics {
         register(registry, &catalogue::DB_CONNECTIONS_IN_USE, metrics.connections_in_use.clone());
         register(registry, &catalogue::PULL_SECRETS, metrics.pull_secrets.clone());
         register(registry, &catalogue::OLD_KEYS, metrics.old_keys.clone());
-        register(registry, &catalogue::CERTIFICATE_EXPIRY, metrics.certificate_expiry.clone());
         register(registry, &catalogue::UNWRITABLE, metrics.unwritable.clone());
         register(registry, &catalogue::STALE_CONFIGURATION, metrics.stale_configuration.clone());
         register(registry, &catalogue::TRACE_SPANS_DROPPED, traces::dropped());
@@ -124,11 +120,6 @@ impl Metrics {
         for (key, number) in keys {
             self.pull_secrets.get_or_create(&KeyLabels { key: key.clone() }).set(*number);
         }
-    }
-
-    /// Exposes the time, in Unix time, at which the server's certificate expires.
-    pub(crate) fn set_certificate_expiry(&self, expiry: i64) {
-        self.certificate_expiry.get_or_create(&[]).set(expiry);
     }
 
     /// Counts a request and records its duration.
@@ -191,7 +182,6 @@ mod tests {
         metrics.set_pending(&[Pending { kind, is_delete: false, waiting: 1, stuck: 1, longest_seconds: 1 }]);
         metrics.set_keys(&[("one".to_owned(), 1), ("two".to_owned(), 5)].into(), Some("one"));
         assert_eq!(metrics.old_keys.get(), 5);
-        metrics.set_certificate_expiry(1);
         queries.durations.get_or_create(&QueryLabels::COMMIT).observe(1.0);
         assert_eq!(daemon::metrics::differences(&registry, &[catalogue::METRICS], ""), [""; 0]);
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use daemon::certificates::Certificates;
 use daemon::environment::Environment;
 use daemon::log::causes;
 use daemon::probes::Probes;
@@ -99,13 +100,13 @@ impl Server {
             spec_schema::document(settings.server.openapi_schema_path.as_deref(), &registry).map_err(fault)?;
         let schemas = SpecSchemas::new(&registry, document.as_ref()).map_err(StartError::Settings)?;
         let authentication = authentication(&settings, &registry)?;
-        let serve_options = serve_options(&settings)?;
+        let mut metered = Registry::default();
+        let serve_options = serve_options(&settings, &Certificates::register(&mut metered))?;
         let source = settings.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
         let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
         let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
-        let mut metered = Registry::default();
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
         let closing = CancellationToken::new();
         let api = Api::new(Parts {
@@ -350,10 +351,6 @@ async fn measure(parts: &ServerParts) {
             let first = parts.api.keyring().and_then(|keyring| keyring.first().map(str::to_owned));
             parts.metrics.set_keys(&keys, first.as_deref());
         }
-        let Tls { enabled, cert_file, .. } = &parts.settings.server.tls;
-        if let Some(expiry) = cert_file.as_deref().filter(|_| *enabled).and_then(serve::certificate_expiry) {
-            parts.metrics.set_certificate_expiry(expiry);
-        }
         if let Ok(Ok(pending)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, pending).await {
             parts.metrics.set_pending(&pending);
         }
@@ -372,10 +369,10 @@ fn authentication(settings: &Settings, registry: &entity::Registry) -> Result<Au
     })
 }
 
-fn serve_options(settings: &Settings) -> Result<ServeOptions, StartError> {
+fn serve_options(settings: &Settings, certificates: &Certificates) -> Result<ServeOptions, StartError> {
     let Tls { enabled, cert_file, key_file } = &settings.server.tls;
     let tls = match (cert_file, key_file) {
-        (Some(certificate), Some(key)) if *enabled => Some(serve::tls(certificate, key)),
+        (Some(certificate), Some(key)) if *enabled => Some(serve::tls(certificate, key, certificates)),
         _ => None,
     };
     Ok(ServeOptions {

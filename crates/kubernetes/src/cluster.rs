@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use daemon::calls::{self, CallLog};
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::api::PostParams;
 use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
@@ -47,6 +50,7 @@ pub struct Cluster {
     call_timeout: Duration,
     program: &'static str,
     calls: Option<CallLog>,
+    client_certificate: Option<Arc<str>>,
 }
 
 // === impl Settings ===
@@ -115,6 +119,7 @@ impl Cluster {
         if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
             return Err("its token cannot be used".to_owned());
         }
+        let client_certificate = client_certificate(&config.auth_info);
         // A helper program that the kubeconfig names runs here, and blocks. Nothing else has to be waited for.
         let has_helper = config.auth_info.exec.is_some() || config.auth_info.auth_provider.is_some();
         let time_limit = if has_helper { settings.call_timeout } else { Duration::MAX };
@@ -125,12 +130,17 @@ impl Cluster {
         let unusable = "its credentials or certificates cannot be used";
         let client = client.map_err(|_panic| unusable.to_owned())?.map_err(|_error| unusable.to_owned())?;
         let (call_timeout, program, calls) = (settings.call_timeout, settings.program, settings.calls.clone());
-        Ok(Self { client, server, call_timeout, program, calls })
+        Ok(Self { client, server, call_timeout, program, calls, client_certificate })
     }
 
     /// The server's address, for people.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The certificate, PEM, by which the program identifies itself, where the kubeconfig has one.
+    pub fn client_certificate(&self) -> Option<&str> {
+        self.client_certificate.as_deref()
     }
 
     /// Maximum time of one call.
@@ -189,6 +199,20 @@ fn accepted(file: Kubeconfig, settings: &Settings) -> Result<Kubeconfig, String>
     Ok(file)
 }
 
+/// The client's certificate, without what else is in its place, such as the key. One that cannot be read is left out, as the
+/// client cannot be built with it.
+fn client_certificate(auth: &AuthInfo) -> Option<Arc<str>> {
+    let pem = match (&auth.client_certificate_data, &auth.client_certificate) {
+        (Some(data), _) => BASE64_STANDARD.decode(data).ok()?,
+        (None, Some(file)) => std::fs::read(file).ok()?,
+        (None, None) => return None,
+    };
+    let [begin, end] = ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"];
+    let (_before, rest) = std::str::from_utf8(&pem).ok()?.split_once(begin)?;
+    let (body, _after) = rest.split_once(end)?;
+    Some(format!("{begin}{body}{end}\n").into())
+}
+
 /// The problem of a kubeconfig. The library's messages are not forwarded: they quote the file.
 fn detail(error: &KubeconfigError, context_setting: Option<&str>) -> String {
     let detail = match error {
@@ -216,5 +240,26 @@ fn detail(error: &KubeconfigError, context_setting: Option<&str>) -> String {
 impl fmt::Debug for Cluster {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_certificate_comes_without_its_key() {
+        let certificate = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+        let pem = format!("-----BEGIN PRIVATE KEY-----\nc4n4ry\n-----END PRIVATE KEY-----\n{certificate}{certificate}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("both.pem");
+        daemon::file::replace(&file, pem.as_bytes()).unwrap();
+        let by_file = AuthInfo { client_certificate: file.to_str().map(str::to_owned), ..AuthInfo::default() };
+        let by_data = AuthInfo { client_certificate_data: Some(BASE64_STANDARD.encode(pem)), ..AuthInfo::default() };
+        for auth in [by_file, by_data] {
+            assert_eq!(client_certificate(&auth).as_deref(), Some(certificate));
+        }
+        let unreadable = AuthInfo { client_certificate_data: Some("c4n4ry".to_owned()), ..AuthInfo::default() };
+        assert_eq!((client_certificate(&unreadable), client_certificate(&AuthInfo::default())), (None, None));
     }
 }

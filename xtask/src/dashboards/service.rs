@@ -114,9 +114,9 @@ pub(super) const OVERVIEW: Dashboard = Dashboard {
         ),
         panel(
             Kind::Number,
-            "Until the API's certificate expires",
+            "Until certificates expire",
             "s",
-            &[("min(hyperfleet_api_certificate_expiry_timestamp_seconds) - time()", "left")],
+            &[("min by (certificate) (hyperfleet_certificate_expiry_timestamp_seconds) - time()", "{{certificate}}")],
         ),
     ],
 };

@@ -12,7 +12,8 @@ pub fn certificate_expiry(file: &Path) -> Option<i64> {
     not_after(&certificate)
 }
 
-fn not_after(certificate: &[u8]) -> Option<i64> {
+/// The same of one certificate, DER.
+pub(crate) fn not_after(certificate: &[u8]) -> Option<i64> {
     let (_rest, certificate) = parse_x509_certificate(certificate).ok()?;
     Some(certificate.validity().not_after.timestamp())
 }

@@ -11,6 +11,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
+use super::expiry::not_after;
+use crate::certificates::{Certificates, Expires};
 use crate::reload::Reloaded;
 
 /// A certificate or key that cannot be used. The files are named by their settings, not by their paths.
@@ -37,15 +39,21 @@ struct Identity {
 }
 
 /// Reads a server's certificate and key from PEM files. They are read again when they have changed, so that a renewed
-/// certificate is used without a restart; a pair that cannot be used is reported, and the last good one stays.
-pub fn tls(certificate_file: &Path, key_file: &Path) -> Result<Arc<ServerConfig>, TlsError> {
+/// certificate is used without a restart; a pair that cannot be used is reported, and the last good one stays. Its expiry is
+/// exposed with that of the program's other certificates.
+pub fn tls(
+    certificate_file: &Path,
+    key_file: &Path,
+    certificates: &Certificates,
+) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let identity = Identity::read(certificate_file, key_file, Arc::clone(&provider))?;
+    let identity = Arc::new(Identity::read(certificate_file, key_file, Arc::clone(&provider))?);
+    certificates.add_server(Arc::<Identity>::clone(&identity));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Pair)?
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(identity));
+        .with_cert_resolver(identity);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -63,6 +71,12 @@ impl Identity {
     /// Returns the newest usable pair, as of `now`.
     fn at(&self, now: Instant) -> Arc<CertifiedKey> {
         self.pair.at(now, || pair(&self.certificate, &self.key, &self.provider))
+    }
+}
+
+impl Expires for Identity {
+    fn expiry(&self) -> Option<i64> {
+        not_after(self.at(Instant::now()).cert.first()?)
     }
 }
 
@@ -84,6 +98,10 @@ fn pair(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
 
 #[cfg(test)]
 mod tests {
+    use fleet_model::metrics::common;
+    use prometheus_client::registry::Registry;
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
     use super::*;
     use crate::reload::CHECK_INTERVAL;
 
@@ -127,12 +145,57 @@ mod tests {
     fn files_that_cannot_be_used_are_named_at_the_start() {
         let folder = tempfile::tempdir().unwrap();
         let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
-        assert!(matches!(tls(&certificate, &key), Err(TlsError::Certificate)));
+        assert!(matches!(tls(&certificate, &key, &Certificates::default()), Err(TlsError::Certificate)));
         write(&certificate, &key);
         let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         crate::file::replace(&key, other.signing_key.serialize_pem().as_bytes()).unwrap();
-        assert!(matches!(tls(&certificate, &key), Err(TlsError::Pair(_))));
+        assert!(matches!(tls(&certificate, &key, &Certificates::default()), Err(TlsError::Pair(_))));
         std::fs::remove_file(&key).unwrap();
-        assert!(matches!(tls(&certificate, &key), Err(TlsError::Key)));
+        assert!(matches!(tls(&certificate, &key, &Certificates::default()), Err(TlsError::Key)));
+    }
+
+    fn ending_in(year: i32) -> [String; 2] {
+        let mut parameters = CertificateParams::new(["a.example".to_owned()]).unwrap();
+        parameters.not_after = date_time_ymd(year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        [parameters.self_signed(&key).unwrap().pem(), key.serialize_pem()]
+    }
+
+    fn exposed(registry: &Registry) -> Vec<String> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, registry).unwrap();
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_expiry_is_that_of_the_certificates_in_use() {
+        let mut registry = Registry::default();
+        let certificates = Certificates::register(&mut registry);
+        assert_eq!(exposed(&registry), [""; 0]);
+        certificates.add_client("kubeconfig", "none");
+        certificates.add_client("kubeconfig", &ending_in(2027)[0]);
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["tls.crt", "tls.key"].map(|name| folder.path().join(name));
+        let write = |texts: [String; 2]| {
+            for (path, text) in files.iter().zip(texts) {
+                crate::file::replace(path, text.as_bytes()).unwrap();
+            }
+        };
+        write(ending_in(2060));
+        let _config = tls(&files[0], &files[1], &certificates).unwrap();
+        let series = |certificate: &str, expiry: i64| {
+            format!("hyperfleet_certificate_expiry_timestamp_seconds{{certificate=\"{certificate}\"}} {expiry}")
+        };
+        let client = series("kubeconfig", 1_798_761_600);
+        assert_eq!(exposed(&registry), [client.clone(), series("server", 2_840_140_800)]);
+        let differences = crate::metrics::differences(&registry, &[common::METRICS], "");
+        assert_eq!(differences, [""; 0]);
+        // A renewal is seen without a handshake; what cannot be used is not served, so it does not count.
+        write(ending_in(2061));
+        tokio::time::advance(CHECK_INTERVAL * 2).await;
+        assert_eq!(exposed(&registry)[1], series("server", 2_871_763_200));
+        write(["nothing".to_owned(), ending_in(2062)[1].clone()]);
+        tokio::time::advance(CHECK_INTERVAL * 2).await;
+        assert_eq!(exposed(&registry)[1], series("server", 2_871_763_200));
     }
 }

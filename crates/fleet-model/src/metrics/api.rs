@@ -37,8 +37,6 @@ metrics! {
     PULL_SECRETS = Gauge "hyperfleet_api_pull_secrets" by &["key"];
     /// Stored pull secrets that another key than the first encrypts: until there are none, no key can be withdrawn.
     OLD_KEYS = Gauge "hyperfleet_api_pull_secrets_on_old_keys" by &[];
-    /// Time at which the server's certificate expires, in Unix time; absent without TLS.
-    CERTIFICATE_EXPIRY = Gauge "hyperfleet_api_certificate_expiry_timestamp" in Seconds by &[];
     /// 1 while the database cannot be written, as on a full disk; 0 otherwise.
     UNWRITABLE = Gauge "hyperfleet_api_database_unwritable" by &[];
     /// 1 while changed grants or encryption keys cannot be used and the last good ones stay; 0 otherwise.

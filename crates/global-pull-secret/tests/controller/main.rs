@@ -8,6 +8,7 @@
     reason = "in a test that is the right way to fail"
 )]
 
+mod certificate;
 mod cluster;
 mod commands;
 mod faults;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use daemon::certificates::Certificates;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -56,7 +57,7 @@ impl Registry {
         let (authority, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
         daemon::file::replace(&authority, pair.cert.pem().as_bytes()).unwrap();
         daemon::file::replace(&key, pair.signing_key.serialize_pem().as_bytes()).unwrap();
-        let acceptor = TlsAcceptor::from(daemon::serve::tls(&authority, &key).unwrap());
+        let acceptor = TlsAcceptor::from(daemon::serve::tls(&authority, &key, &Certificates::default()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let observed = Arc::new(Mutex::new(Vec::new()));

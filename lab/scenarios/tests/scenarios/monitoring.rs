@@ -26,7 +26,7 @@ const ABSENT: [(&str, &str); 15] = [
     ("hyperfleet_adapter_nacks_total", "nothing fails"),
     ("hyperfleet_adapter_store_checks_total", "the first check comes an hour after the start"),
     ("hyperfleet_adapter_store_check_last_success_timestamp_seconds", "the first check comes an hour after the start"),
-    ("hyperfleet_api_certificate_expiry_timestamp_seconds", "the local API has no TLS"),
+    ("hyperfleet_certificate_expiry_timestamp_seconds", "the local fleet plane has no certificates"),
     ("hyperfleet_api_reports_discarded_total", "every report is stored"),
     ("hyperfleet_api_resource_pending_reconciliation", "counted every 15 seconds"),
     ("hyperfleet_api_resource_pending_reconciliation_stuck", "counted every 15 seconds"),
