@@ -6,6 +6,7 @@
 //! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
 //! - [`rights`] proves that a `ServiceAccount` needs each of its rights.
+//! - [`tokens`] signs tokens as an issuer does.
 //! - [`leaks::check`] fails on any text that holds a test credential.
 
 #![expect(
@@ -32,3 +33,4 @@ pub mod leaks;
 pub mod program;
 pub mod rig;
 pub mod rights;
+pub mod tokens;

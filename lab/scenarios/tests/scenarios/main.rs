@@ -29,6 +29,7 @@ mod release;
 mod restore;
 mod retry;
 mod rotate;
+mod sign_in;
 mod status;
 mod store_drift;
 mod traces;

@@ -1,26 +1,14 @@
-//! Issuers of tokens: an RSA key, tokens signed with it, and a server for its public key.
+//! Issuers of tokens: a key, tokens signed with it, and a server for its public key.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use aws_lc_rs::encoding::AsDer as _;
-use aws_lc_rs::rsa::{KeyPair, KeySize};
-use aws_lc_rs::signature::KeyPair as _;
 use axum::Router;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
+pub(crate) use testkit::tokens::Key;
 
 /// The audience of all tokens.
 pub(crate) const AUDIENCE: &str = "hyperfleet-api";
-
-/// A signing key with its id.
-#[derive(Debug)]
-pub(crate) struct Key {
-    pub(crate) id: String,
-    pair: KeyPair,
-}
 
 /// An issuer that serves its keys over HTTP on loopback.
 #[derive(Debug)]
@@ -35,38 +23,6 @@ struct State {
     set: Mutex<Value>,
     down: AtomicBool,
     fetched: AtomicUsize,
-}
-
-impl Key {
-    pub(crate) fn generate(id: &str) -> Self {
-        Self { id: id.to_owned(), pair: KeyPair::generate(KeySize::Rsa2048).unwrap() }
-    }
-
-    /// The public key, as a JSON Web Key.
-    pub(crate) fn jwk(&self) -> Value {
-        let public = self.pair.public_key();
-        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-        let modulus = public.modulus().big_endian_without_leading_zero().to_vec();
-        let exponent = public.exponent().big_endian_without_leading_zero().to_vec();
-        json!({
-            "kty": "RSA", "use": "sig", "alg": "RS256", "kid": self.id, "n": encode(&modulus), "e": encode(&exponent),
-        })
-    }
-
-    /// The public key as bytes, for a forgery that uses it as a shared secret.
-    pub(crate) fn public_der(&self) -> Vec<u8> {
-        let der: aws_lc_rs::encoding::PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
-        der.as_ref().to_vec()
-    }
-
-    /// A token with these claims.
-    pub(crate) fn sign(&self, claims: &Value) -> String {
-        let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = self.pair.as_der().unwrap();
-        // `jsonwebtoken` expects the key without the 26 bytes of the PKCS #8 header.
-        let key = EncodingKey::from_rsa_der(&der.as_ref()[26..]);
-        let header = Header { kid: Some(self.id.clone()), ..Header::new(Algorithm::RS256) };
-        jsonwebtoken::encode(&header, claims, &key).unwrap()
-    }
 }
 
 impl Issuer {
