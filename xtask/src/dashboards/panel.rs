@@ -1,5 +1,6 @@
 //! A dashboard and its panels: title, unit, expressions; and the JSON that Grafana imports.
 
+use fleet_model::metrics::{ADAPTER_TYPE, Kind as MetricKind, Metric, all};
 use serde_json::{Value, json};
 
 /// A dashboard.
@@ -78,13 +79,22 @@ impl Panel {
             "id": index + 1,
             "type": kind,
             "title": self.title,
-            "description": self.note,
+            "description": self.description(),
             "datasource": datasource(),
             "gridPos": {"h": HEIGHT, "w": WIDTH, "x": index % per_row * WIDTH, "y": index / per_row * HEIGHT},
             "fieldConfig": {"defaults": {"unit": self.unit, "min": 0}, "overrides": []},
             "options": self.options(),
             "targets": targets.collect::<Vec<_>>(),
         })
+    }
+
+    /// The note, and the meaning of each metric in the expressions.
+    fn description(&self) -> String {
+        let metrics = all::ALL.iter().flat_map(|catalogue| catalogue.metrics);
+        let used = metrics.filter(|metric| self.targets.iter().any(|(expression, _)| names(expression, metric)));
+        let meanings = used.map(|metric| format!("`{}`: {}.", series(metric), metric.help()));
+        let note = (!self.note.is_empty()).then(|| self.note.to_owned());
+        note.into_iter().chain(meanings).collect::<Vec<_>>().join("\n\n")
     }
 
     fn options(&self) -> Value {
@@ -120,6 +130,19 @@ impl Dashboard {
         });
         format!("{dashboard:#}\n")
     }
+}
+
+/// The name of a metric in expressions about the pull secret adapter.
+fn series(metric: &Metric) -> String {
+    metric.series().replace(ADAPTER_TYPE, "pullsecret")
+}
+
+/// Returns true if the expression names the metric.
+fn names(expression: &str, metric: &Metric) -> bool {
+    let series = series(metric);
+    let suffixes: &[&str] = if metric.kind == MetricKind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
+    let mut words = expression.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
+    words.any(|word| suffixes.iter().any(|suffix| word.strip_suffix(suffix) == Some(&series)))
 }
 
 fn datasource() -> Value {

@@ -204,7 +204,7 @@ fn an_endpoint_switches_traces_on_everywhere() {
     }
 }
 
-/// The Pods' spec of a Deployment or a CronJob.
+/// The Pods' spec of a Deployment or a `CronJob`.
 fn pod(object: &Value) -> Option<&Value> {
     object.pointer("/spec/jobTemplate/spec/template/spec").or_else(|| object.pointer("/spec/template/spec"))
 }

@@ -209,6 +209,26 @@ fn every_alert_has_severity_owner_texts_and_a_runbook() {
     assert_eq!(headings, [""; 0], "runbooks without an alert");
 }
 
+/// By which Grafana's users know what they see, and choose whose it is.
+#[test]
+fn every_panel_has_a_title_a_description_a_unit_and_the_chosen_data_source() {
+    let mut titles = BTreeSet::new();
+    for (dashboard, panels) in dashboards() {
+        for panel in panels {
+            let title = panel["title"].as_str().unwrap().to_owned();
+            let text = |pointer: &str| panel.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            assert!(!text("/description").is_empty(), "{dashboard}: {title}");
+            assert!(!text("/fieldConfig/defaults/unit").is_empty(), "{dashboard}: {title}");
+            let sources = panel["targets"].as_array().unwrap().iter().map(|target| &target["datasource"]["uid"]);
+            assert!(
+                sources.chain([&panel["datasource"]["uid"]]).all(|uid| uid == "${datasource}"),
+                "{dashboard}: {title}"
+            );
+            assert!(titles.insert((dashboard.clone(), title.clone())), "{dashboard}: {title} is there twice");
+        }
+    }
+}
+
 /// The panels that the specification lists.
 #[test]
 fn the_dashboards_have_the_panels_of_the_specification() {

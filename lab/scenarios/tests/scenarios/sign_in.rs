@@ -25,6 +25,8 @@ const GUIDE: &str = include_str!("../../../../docs/guides/oidc.md");
 const ISSUER: &str = "https://sso.example.com/realms/fleet";
 const PAGE: &str = "https://hyperfleet.example.com";
 const API: &str = "https://hyperfleet-api.hyperfleet-system.svc:8000";
+/// The path of the clusters.
+const CLUSTERS: &str = "/api/hyperfleet/v1/clusters";
 
 /// The API with HTTPS and the proxy before it, each a process.
 struct Front {
@@ -135,7 +137,7 @@ async fn until_open(port: u16) {
     tokio::time::timeout(Duration::from_mins(1), open).await.unwrap();
 }
 
-/// Opens the page as somebody who has no session, signs in at the issuer, and comes back.
+/// Opens the page without a session, signs in at the issuer, and comes back.
 async fn signed_in(front: &Front, issuer: &Issuer, chromium: &str, person: &str) -> Browser {
     let mut browser = Browser::start(chromium).await;
     browser.open(&front.url).await;
@@ -148,45 +150,37 @@ async fn signed_in(front: &Front, issuer: &Issuer, chromium: &str, person: &str)
     browser
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn people_sign_in_and_see_what_their_grants_allow() {
-    let proxy = variable("REAL_OAUTH2_PROXY").or_else(|| {
-        missing("REAL_OAUTH2_PROXY is not set: no proxy; e=$(hack/real-parts/tools.sh get oauth2-proxy) && eval \"$e\"")
-    });
-    let (Some(proxy), Some(chromium)) = (proxy, chromium()) else { return };
-    let issuer = Issuer::start().await;
-    let front = Front::start(&proxy, &issuer).await;
-    let clusters = "/api/hyperfleet/v1/clusters";
-
-    // A program brings a token of its own, and is who it says; without one nothing is let through, by the proxy or by the API.
+/// A program brings a token of its own, and is who it says. Without one nothing is let through, by the proxy or by the API; the
+/// headers by which a proxy vouches for a caller are not believed. Returns the cluster's path.
+async fn programs_bring_tokens(front: &Front, issuer: &Issuer) -> String {
     let bearer = format!("Authorization: Bearer {}", issuer.id_token("jane"));
     let cluster = json!({"kind": "Cluster", "name": "payments-eu", "spec": {}}).to_string();
     let post = ["-H", &bearer, "-H", "Content-Type: application/json", "--data", &cluster];
-    let (status, made) = front.send(&front.url, &post, clusters).await;
+    let (status, made) = front.send(&front.url, &post, CLUSTERS).await;
     assert_eq!(status, "201", "{made}");
     let made: Value = serde_json::from_str(&made).unwrap();
     assert_eq!(made["created_by"], "jane@example.com");
-    let path = format!("{clusters}/{}", made["id"].as_str().unwrap());
+    let path = format!("{CLUSTERS}/{}", made["id"].as_str().unwrap());
     for (base, expected) in [(&front.url, "403"), (&front.api, "401")] {
         let (status, body) = front.send(base, &[], &path).await;
         assert_eq!(status, expected, "{body}");
         assert!(!body.contains("payments-eu"), "{body}");
     }
-    // The header by which others vouch for a caller is not believed.
     let vouched = ["-H", "X-Forwarded-Email: jane@example.com", "-H", "X-Forwarded-Access-Token: x"];
     assert_eq!(front.send(&front.url, &vouched, &path).await.0, "403");
+    path
+}
 
-    // Somebody of the group sees the clusters, and may not change them.
-    let mut ann = signed_in(&front, &issuer, &chromium, "ann").await;
+/// A person of the group sees the clusters, also when the first token is over, and may not change them.
+async fn a_person_of_the_group_reads(front: &Front, issuer: &Issuer, chromium: &str, path: &str) {
+    let mut ann = signed_in(front, issuer, chromium, "ann").await;
     let (address, _) = ann.shows("payments-eu").await;
     assert!(address.starts_with(&front.url), "{address}");
     let cookie = ann.cookie(&front.url).await;
-    let (status, body) = front.send(&front.url, &["-H", &cookie], &path).await;
+    let (status, body) = front.send(&front.url, &["-H", &cookie], path).await;
     assert!(status == "200" && body.contains("payments-eu"), "{status} {body}");
-    let (status, body) = front.send(&front.url, &["-H", &cookie, "-X", "DELETE"], &path).await;
+    let (status, body) = front.send(&front.url, &["-H", &cookie, "-X", "DELETE"], path).await;
     assert!(status == "403" && body.contains("HYPERFLEET-AUZ-001"), "{status} {body}");
-
-    // Sessions outlive the first token.
     let before = issuer.refreshed();
     let refreshed = async {
         while issuer.refreshed() == before {
@@ -196,12 +190,22 @@ async fn people_sign_in_and_see_what_their_grants_allow() {
     };
     tokio::time::timeout(Duration::from_mins(1), refreshed).await.unwrap();
     drop(ann.shows("payments-eu").await);
+}
 
-    // Somebody without a grant signs in, and sees nothing of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn people_sign_in_and_see_what_their_grants_allow() {
+    let proxy = variable("REAL_OAUTH2_PROXY").or_else(|| {
+        missing("REAL_OAUTH2_PROXY is not set: no proxy; e=$(hack/real-parts/tools.sh get oauth2-proxy) && eval \"$e\"")
+    });
+    let (Some(proxy), Some(chromium)) = (proxy, chromium()) else { return };
+    let issuer = Issuer::start().await;
+    let front = Front::start(&proxy, &issuer).await;
+    let path = programs_bring_tokens(&front, &issuer).await;
+    a_person_of_the_group_reads(&front, &issuer, &chromium, &path).await;
+    // A person without a grant signs in, and sees nothing of it.
     let mut joe = signed_in(&front, &issuer, &chromium, "joe").await;
     let (_, shown) = joe.shows("HYPERFLEET-AUZ-001").await;
     assert!(!shown.contains("payments-eu"), "{shown}");
-
     // The API's certificate is on its metrics.
     let (_, metrics) = front.send(&format!("http://{}", front.metrics), &[], "/metrics").await;
     assert!(metrics.contains("hyperfleet_certificate_expiry_timestamp_seconds{certificate=\"server\"}"), "{metrics}");

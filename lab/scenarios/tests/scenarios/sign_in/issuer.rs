@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 /// The client that the guide registers, and its secret.
 pub(super) const CLIENT: &str = "hyperfleet-page";
 pub(super) const SECRET: &str = "the-secret-of-the-client";
-/// A seconds' count for which a token is valid: five minutes, Keycloak's default.
+/// Seconds for which a token is valid: five minutes, Keycloak's default.
 const LIFE: i64 = 300;
 
 type Form = BTreeMap<String, String>;
