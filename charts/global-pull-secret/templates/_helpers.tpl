@@ -17,6 +17,7 @@ original_secret: {{ .Values.originalSecret }}
 source_secret: {{ required "sourceSecret.namespace: needed with sourceSecret.name" .namespace }}/{{ .name }}
 {{- end }}{{ end }}
 labelled_additional: {{ .Values.labelledAdditional }}
+running_images: {{ .Values.runningImages }}
 syncer:
   image: {{ include "global-pull-secret.image" (dict "image" .Values.syncerImage "version" .Chart.AppVersion) }}
 log: {level: {{ .Values.log.level }}, format: {{ .Values.log.format }}}

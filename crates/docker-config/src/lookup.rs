@@ -11,7 +11,7 @@ mod tests;
 use crate::registry_key::RegistryKey;
 
 /// The name of an image without tag and digest: `host[:port]/path`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image(String);
 
 impl Image {
@@ -51,6 +51,13 @@ impl Image {
         }
         matching.sort_by(|one, other| other.cmp(one));
         matching.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// Returns the keys whose credentials a node tries for the image of a Pod, in that order: kubelet's, and if kubelet has none,
+    /// the one of containers/image (CRI-O), which then reads the same file.
+    pub fn node_keys<'a>(&self, keys: impl Iterator<Item = &'a str> + Clone) -> Vec<&'a str> {
+        let of_kubelet = self.kubelet_keys(keys.clone());
+        if of_kubelet.is_empty() { self.containers_image_key(keys).into_iter().collect() } else { of_kubelet }
     }
 
     /// kubelet's rule, by which `localhost/app` is of the default registry too.

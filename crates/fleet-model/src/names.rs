@@ -221,6 +221,8 @@ names! {
     ANNOTATION_CHANGED_AT = "hypershift.openshift.io/global-pull-secret-changed-at";
     /// Annotation on the merged Secret: the source Secret of each key, as JSON.
     ANNOTATION_SOURCES = "hypershift.openshift.io/global-pull-secret-sources";
+    /// Annotation on the merged Secret: the keys that its last change added and removed, as JSON.
+    ANNOTATION_CHANGE = "hypershift.openshift.io/global-pull-secret-change";
     /// Annotation on the merged Secret: time at which the nodes began to revert to the original.
     ANNOTATION_REVERTING = "hypershift.openshift.io/global-pull-secret-reverting-since";
     /// Annotation on the syncer's objects: digest of the applied object; another one means that it is to be applied again.
@@ -235,6 +237,8 @@ pub const GLOBAL_NAMESPACE: &str = "kube-system";
 pub const GLOBAL_MANAGER: &str = "global-pull-secret";
 /// The name of the original pull secret in the hosted control plane's namespace, unless a setting says otherwise.
 pub const ORIGINAL_PULL_SECRET: &str = "pull-secret";
+/// The namespace of the hosted cluster in which HyperShift keeps a copy of the original pull secret, by its usual name.
+pub const ORIGINAL_COPY_NAMESPACE: &str = "openshift-config";
 
 /// The value of [`ANNOTATION_CREATED_BY`].
 pub const CREATED_BY: &str = "pullsecret-adapter";

@@ -14,11 +14,11 @@ use daemon::version::Version;
 use fleet_model::names::trace::SERVICE_CONTROLLER;
 use tokio::runtime::Builder;
 
-use crate::arguments::{CommandResult, ExplainArguments, MergeArguments, Output, VersionArguments};
+use crate::arguments::{CommandResult, ExplainArguments, MergeArguments, Output, PlanArguments, VersionArguments};
 use crate::server::{self, Server};
 use crate::settings::Checked;
 use crate::settings::table::TABLE;
-use crate::{explain, offline};
+use crate::{explain, image_plan, offline};
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "global_pull_secret", "kubernetes"];
@@ -45,6 +45,13 @@ pub enum Command {
     ///
     /// Reads the controller's objects in the hosted cluster, and prints no credential. Exit code: 0, or 1 if nothing is deployed.
     Explain(ExplainArguments),
+    /// Show which key serves each running image before and after a change of the additional Secret
+    ///
+    /// Reads the images of the Pods and the pull secrets in the hosted cluster, changes nothing, and prints no credential. With
+    /// --additional or --removed, plans that change; without, shows the effect of the Secrets that are there. An image loses its
+    /// key if the Secret whose key serves it has none for it any more. Exit code: 0, or 3 if an image would lose its key or the
+    /// controller would refuse the file.
+    Plan(Box<PlanArguments>),
     /// Merge files as the controller merges Secrets, offline
     ///
     /// Prints which entry was taken and why; with --write also the merged document. Exit code: 0, 3 for a file that is refused.
@@ -92,6 +99,9 @@ pub fn main() -> ExitCode {
         Command::Run(flags) => run(flags.0),
         Command::Explain(arguments) => {
             runtime().and_then(|runtime| runtime.block_on(explain::explain(&arguments))).and_then(print)
+        }
+        Command::Plan(arguments) => {
+            runtime().and_then(|runtime| runtime.block_on(image_plan::plan(&arguments))).and_then(print)
         }
         Command::Merge(arguments) => offline::merge(&arguments).and_then(print),
         Command::ConfigDump(arguments) => dump(*arguments),

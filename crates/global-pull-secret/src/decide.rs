@@ -8,7 +8,10 @@ mod conditions;
 mod content;
 mod credentials;
 mod deployed;
+pub mod images;
+mod keys_kept;
 pub(crate) mod nodes;
+mod planned;
 mod probe;
 mod reconcile;
 #[cfg(test)]
@@ -23,6 +26,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
 use crate::facts::{Facts, ObservedSecret, is_managed};
+use crate::keys::{Change, Keys};
 use crate::objects;
 use crate::plan::{ManagedObject, Plan};
 use crate::policy::{Policy, Rollout};
@@ -32,6 +36,8 @@ use content::{Content, Desired};
 use deployed::Deployed;
 use reconcile::Reconcile;
 use time::later;
+
+pub use planned::{Planned, deployed_keys, planned_keys};
 
 /// Decides on the facts observed at `now`.
 pub fn decide(facts: &Facts, policy: &Policy, now: Timestamp) -> Plan {
@@ -77,10 +83,12 @@ impl Reconcile<'_> {
             meant == Some(document.digest()) && is_same_direction && !deployed.record.revision.is_empty()
         });
         let record = if let Some(deployed) = same {
-            Record { revision: deployed.record.revision.clone(), changed_at: deployed.record.changed_at, ..desired }
+            let Record { revision, changed_at, change, .. } = deployed.record.clone();
+            Record { revision, changed_at, change, ..desired }
         } else {
             let last = deployed.map(|deployed| deployed.record.clone()).unwrap_or_default();
-            Record { revision: last.next_revision(self.now), changed_at: self.now, ..desired }
+            let change = self.change(document, &desired, deployed);
+            Record { revision: last.next_revision(self.now), changed_at: self.now, change, ..desired }
         };
         let is_right = observed.is_some_and(|observed| {
             same.is_some_and(|deployed| deployed.record == record)
@@ -93,6 +101,26 @@ impl Reconcile<'_> {
             self.push_global(document, &record, observed);
         }
         record
+    }
+
+    /// The change of keys that a new revision makes for the nodes: to the deployed content, or else to the original.
+    fn change(
+        &self,
+        document: &docker_config::Document,
+        desired: &Record,
+        deployed: Option<&Deployed>,
+    ) -> Option<Change> {
+        let before = match deployed {
+            Some(deployed) => deployed.keys()?,
+            None => content::keys_of_original(self.facts)?,
+        };
+        let after = Keys::of(document, desired.sources.as_ref()?);
+        let change = Change::between(&before, &after);
+        let earlier = deployed.and_then(|deployed| deployed.record.change.as_ref());
+        Some(match earlier.filter(|_| self.may_have_lost_keys()) {
+            Some(earlier) => change.after(earlier, &after),
+            None => change,
+        })
     }
 
     fn push_global(&mut self, document: &docker_config::Document, record: &Record, observed: Option<&ObservedSecret>) {

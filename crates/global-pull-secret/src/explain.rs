@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use docker_config::lookup::Image;
-use docker_config::shown_key;
 use fleet_model::{CamelCase, ReportedCondition, names};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -16,7 +15,8 @@ use serde::{Serialize, Serializer};
 use crate::arguments::{CommandResult, ExplainArguments, Output};
 use crate::decide::nodes::behind_reason;
 use crate::facts::{ObservedPod, ObservedSecret};
-use crate::record::{ORIGINAL, Record};
+use crate::keys::UNKNOWN_SOURCE;
+use crate::record::{Key, Record};
 use crate::status;
 
 /// The state of the hosted cluster; holds no credential.
@@ -66,15 +66,6 @@ pub struct Syncers {
     pub confirmations: Option<ConfigMap>,
 }
 
-/// A key of the merged Secret and where it is from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Key {
-    /// As written.
-    pub key: String,
-    /// The Secret.
-    pub from: String,
-}
-
 /// Explains the state of the hosted cluster.
 pub async fn explain(arguments: &ExplainArguments) -> anyhow::Result<CommandResult> {
     let image = match &arguments.image {
@@ -120,10 +111,7 @@ impl Explanation {
     /// The explanation of a record and a status, for one image or for all registries.
     pub fn of(record: &Record, status: Option<&ConfigMap>, image: Option<&Image>) -> Self {
         let sources = record.sources.clone().unwrap_or_default();
-        let known = |key: &str| {
-            let from = sources.get(key).map_or("?", |from| if from == ORIGINAL { "the original" } else { from });
-            Key { key: shown_key(key), from: from.to_owned() }
-        };
+        let known = |key: &str| Key::of(key, sources.get(key).map_or(UNKNOWN_SOURCE, String::as_str));
         let keys = || sources.keys().map(String::as_str);
         let data = status.and_then(|status| status.data.as_ref());
         let registries =

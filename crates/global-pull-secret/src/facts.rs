@@ -15,6 +15,7 @@ use kubernetes::secret::DOCKER_CONFIG_JSON_KEY;
 use secrecy::SecretSlice;
 
 use crate::finding::ProbeResult;
+use crate::images::ObservedImages;
 use crate::objects::{REVERTING_KEY, REVISION_KEY};
 
 /// The observed state of the hosted cluster.
@@ -42,6 +43,8 @@ pub struct Facts {
     pub pods: Vec<ObservedPod>,
     /// The results of probes, by the digest of the entry's meaning.
     pub results: BTreeMap<Digest, ProbeResult>,
+    /// The images of the hosted cluster's Pods, once they have been read.
+    pub images: Option<ObservedImages>,
     /// The error of the last write, if it failed.
     pub refused: Option<String>,
 }

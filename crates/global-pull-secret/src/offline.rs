@@ -8,17 +8,18 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use docker_config::merge::{ConflictPolicy, InvalidEntries, Merged, Policy, Prefix, Source, admit, merge as merge_all};
+use docker_config::merge::{self, ConflictPolicy, InvalidEntries, Merged, Prefix, Source, admit, merge as merge_all};
 use docker_config::{Document, Limits, Problem};
 use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 use serde::Serialize;
 
 use crate::arguments::{CommandResult, MergeArguments, Output};
+use crate::policy::{ORIGINAL_WINS, SKIP};
 use crate::record::source_name;
 
 /// The exit code of a rejected file, as in `pull-secret`.
-const REFUSED: u8 = 3;
+pub(crate) const REFUSED: u8 = 3;
 /// Maximum size of a file; a larger one is not read to its end.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
@@ -65,9 +66,8 @@ pub fn merge(arguments: &MergeArguments) -> anyhow::Result<CommandResult> {
 impl Verdict {
     /// The merged document, unless a file stands in the way.
     fn merge(&mut self, arguments: &MergeArguments) -> anyhow::Result<Option<Document>> {
-        let policy = policy(arguments)?;
-        let invalid =
-            if arguments.invalid_entries == "skip" { InvalidEntries::Skip } else { InvalidEntries::RejectAll };
+        let policy = policy(&arguments.conflict_policy, &arguments.protected_prefix)?;
+        let invalid = invalid_entries(&arguments.invalid_entries);
         let original = read(&arguments.original, "the original")?;
         let original = Document::parse(&original, &Limits::SECRET).map_err(|problems| {
             self.problems.insert("original".to_owned(), problems.iter().map(ToString::to_string).collect());
@@ -133,20 +133,25 @@ fn reported(name: &str, what: &str, problems: &[Problem]) -> Vec<String> {
     problems.iter().map(|problem| format!("{name}: {what}: {problem}")).collect()
 }
 
-fn policy(arguments: &MergeArguments) -> anyhow::Result<Policy> {
-    let conflict = match arguments.conflict_policy.as_str() {
-        "original-wins" => ConflictPolicy::OriginalWins,
-        _ => ConflictPolicy::AdditionalWins,
-    };
+/// The treatment of an invalid entry by its name.
+pub(crate) fn invalid_entries(name: &str) -> InvalidEntries {
+    if name == SKIP { InvalidEntries::Skip } else { InvalidEntries::RejectAll }
+}
+
+/// The policy of a merge by the names of its parts.
+pub(crate) fn policy(conflict: &str, protected_prefixes: &[String]) -> anyhow::Result<merge::Policy> {
+    let conflict =
+        if conflict == ORIGINAL_WINS { ConflictPolicy::OriginalWins } else { ConflictPolicy::AdditionalWins };
     let prefix = |text: &String| {
         Prefix::parse(text)
             .map_err(|kind| daemon::faults::Faults::of_configuration([format!("--protected-prefix: {kind}")]))
     };
-    let protected = arguments.protected_prefix.iter().map(prefix).collect::<Result<_, _>>()?;
-    Ok(Policy { conflict, protected, max_bytes: Limits::SECRET.max_bytes })
+    let protected = protected_prefixes.iter().map(prefix).collect::<Result<_, _>>()?;
+    Ok(merge::Policy { conflict, protected, max_bytes: Limits::SECRET.max_bytes })
 }
 
-fn read(path: &Path, what: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+/// Reads a file with a credential document; `what` names it in the error.
+pub(crate) fn read(path: &Path, what: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
     let read = File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes));
     // The path is not printed: it may be the document itself in the wrong argument.

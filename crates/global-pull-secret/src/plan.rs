@@ -28,6 +28,8 @@ pub struct Plan {
     pub nodes: Option<Nodes>,
     /// The probes to start.
     pub requests: Vec<ProbeRequest>,
+    /// The revision for which the images of Pods are to be read.
+    pub images_for: Option<String>,
     /// Time of the next reconcile if nothing changes before.
     pub next: Option<Timestamp>,
 }

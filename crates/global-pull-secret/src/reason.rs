@@ -33,6 +33,13 @@ fleet_model::reasons! {
         CredentialRefused,
         /// The registry gave no conclusive answer about the credential, which is rolled out all the same; it is probed again.
         RegistryUnreachable,
+        /// No image of a running Pod has lost its key by a change of the merged Secret.
+        KeysKept,
+        /// Images of running Pods, which the message names, have lost the key that served them: nodes run what they have pulled, but may
+        /// be unable to pull it again. If that was not meant, restore the key in its Secret.
+        KeysLost,
+        /// It is not known if an image of a running Pod has lost its key; the message says why.
+        ImagesUnknown,
         /// Every node has the content.
         RolledOut,
         /// The content is being rolled out to nodes; the message counts them.
@@ -71,6 +78,7 @@ impl Reason {
                 | Self::OriginalInvalid
                 | Self::CredentialRefused
                 | Self::RegistryUnreachable
+                | Self::KeysLost
                 | Self::NodesNotInSync
                 | Self::UnmanagedObject
                 | Self::RevertIncomplete

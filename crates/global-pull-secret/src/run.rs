@@ -2,6 +2,7 @@
 
 mod act;
 mod caches;
+mod image_reader;
 mod probe_pool;
 mod progress;
 mod roll_out;
@@ -25,6 +26,8 @@ use crate::probe::Prober;
 use crate::reason::Reason;
 
 pub use caches::{Caches, WatchTargets};
+use image_reader::ImageReader;
+pub use image_reader::read as read_images;
 use probe_pool::ProbePool;
 pub use progress::Progress;
 use roll_out::RollOuts;
@@ -69,17 +72,20 @@ impl Controller {
     async fn work(&self, prober: Option<Prober>, caches: &Caches) {
         let changed = caches.changed();
         let mut pool = ProbePool::new(prober);
+        let mut images = ImageReader::new(self.hosted.clone());
         let mut failures = 0_u32;
         let mut refused = None;
         let mut roll_outs = RollOuts::new(self.source.clone());
         loop {
             caches.wait_until_synced(&self.progress).await;
-            let facts = Facts { refused: refused.take(), results: pool.results(), ..caches.facts() };
+            let facts =
+                Facts { refused: refused.take(), results: pool.results(), images: images.observed(), ..caches.facts() };
             let began = Instant::now();
             let mut plan = decide(&facts, &self.policy, Timestamp::now());
             self.metrics.decided(&plan);
             roll_outs.follow(&plan, facts.original.as_deref());
             pool.start(std::mem::take(&mut plan.requests));
+            images.start(plan.images_for.take());
             let applied = act::act(std::mem::take(&mut plan.actions), &self.hosted, caches, &self.metrics).await;
             if applied.is_status_current && !applied.is_stale {
                 self.publish(&plan, &facts).await;
@@ -104,6 +110,7 @@ impl Controller {
             tokio::select! {
                 () = changed.notified() => sleep(GATHER).await,
                 () = pool.wait(&self.metrics) => {}
+                () = images.wait() => {}
                 () = sleep(RESYNC) => {}
                 () = until(next) => {}
             }

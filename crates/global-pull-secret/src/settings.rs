@@ -98,8 +98,16 @@ impl Settings {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let (node_deadline, cleanup_deadline) = (self.node_deadline, self.cleanup_deadline);
-        let policy = Policy { merge, invalid, probe, rollout, syncer, node_deadline, cleanup_deadline };
+        let policy = Policy {
+            merge,
+            invalid,
+            probe,
+            rollout,
+            syncer,
+            running_images: self.running_images,
+            node_deadline: self.node_deadline,
+            cleanup_deadline: self.cleanup_deadline,
+        };
         Ok(Checked { policy, namespace, source, settings: self })
     }
 

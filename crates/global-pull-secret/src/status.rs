@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 use crate::finding::ReportedFinding;
+use crate::policy::ReportedPolicy;
 use crate::reason::Reason;
 
 /// The keys of the ConfigMap.
@@ -16,6 +17,8 @@ pub mod key {
     pub const CONDITIONS: &str = "conditions";
     /// The findings of probes, as JSON; absent without probes.
     pub const CREDENTIALS: &str = "credentials";
+    /// The policy of merges, as JSON.
+    pub const POLICY: &str = "policy";
     /// The merge decisions, a line for each registry.
     pub const REGISTRIES: &str = "registries";
     /// The revision of the merged Secret that the conditions are about; absent if there is none.
@@ -76,6 +79,11 @@ pub fn revision_of(status: &ConfigMap) -> Option<&str> {
     status.data.as_ref()?.get(key::REVISION).map(String::as_str)
 }
 
+/// The policy of the controller that has written the status.
+pub fn policy_of(status: &ConfigMap) -> Option<ReportedPolicy> {
+    serde_json::from_str(status.data.as_ref()?.get(key::POLICY)?).ok()
+}
+
 /// Time at which the status was written.
 pub fn written_at(status: &ConfigMap) -> Option<Timestamp> {
     status.metadata.annotations.as_ref()?.get(names::ANNOTATION_WRITTEN_AT)?.parse().ok()
@@ -87,6 +95,7 @@ pub fn data(
     decisions: &[Decision],
     reported: &[ReportedFinding],
     revision: Option<&str>,
+    policy: &ReportedPolicy,
 ) -> BTreeMap<String, String> {
     let lines = |lines: Vec<String>| lines.into_iter().map(|line| line + "\n").collect::<String>();
     let revision = revision.map(|revision| (key::REVISION.to_owned(), revision.to_owned()));
@@ -94,6 +103,7 @@ pub fn data(
         .then(|| (key::CREDENTIALS.to_owned(), serde_json::to_string(reported).unwrap_or_default()));
     let all = [
         (key::CONDITIONS.to_owned(), serde_json::to_string(&CamelCase(conditions)).unwrap_or_default()),
+        (key::POLICY.to_owned(), serde_json::to_string(policy).unwrap_or_default()),
         (key::SUMMARY.to_owned(), lines(conditions.iter().map(line).collect())),
         (key::REGISTRIES.to_owned(), lines(decisions.iter().map(ToString::to_string).collect())),
     ];

@@ -50,6 +50,17 @@ fn readers_find(#[case] image: &str, #[case] keys: &[&str], #[case] kubelet: &[&
     assert_eq!(image.containers_image_key(keys.iter().copied()), other);
 }
 
+/// A node asks containers/image only where kubelet has no key.
+#[rstest]
+#[case::kubelets_in_its_order("quay.io/a/b", &["quay.io", "quay.io/a"], &["quay.io/a", "quay.io"])]
+#[case::kubelet_has_one_that_the_other_lacks("x.azurecr.io/a", &["*.azurecr.io"], &["*.azurecr.io"])]
+#[case::a_url_with_a_path_is_its_host_for_the_other("quay.io/b/x", &["https://quay.io/a"], &["https://quay.io/a"])]
+#[case::but_not_if_kubelet_has_one("quay.io/a/x", &["https://quay.io/a", "quay.io"], &["https://quay.io/a", "quay.io"])]
+#[case::none("quay.io/a", &["quay.io:443"], &[])]
+fn a_node_tries(#[case] image: &str, #[case] keys: &[&str], #[case] expected: &[&str]) {
+    assert_eq!(Image::parse(image).unwrap().node_keys(keys.iter().copied()), expected);
+}
+
 #[rstest]
 #[case("*", "abc", true)]
 #[case("a*c", "abbc", true)]

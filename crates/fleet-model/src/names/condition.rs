@@ -34,6 +34,8 @@ names! {
     MERGED = "Merged";
     /// `True` while the registries accept the credentials.
     CREDENTIALS_ACCEPTED = "CredentialsAccepted";
+    /// `True` while no image of a running Pod has lost its key by a change of the merged Secret.
+    KEYS_KEPT = "KeysKept";
     /// `True` once every node has confirmed the revision.
     ROLLED_OUT = "RolledOut";
     /// `True` while the controller cannot bring the cluster to the desired state.

@@ -10,6 +10,7 @@ use super::time::later;
 use crate::facts::is_managed;
 use crate::objects;
 use crate::plan::{Event, ManagedObject, Nodes, Plan};
+use crate::policy::ReportedPolicy;
 use crate::reason::Reason;
 use crate::record::Record;
 use crate::status;
@@ -34,6 +35,7 @@ impl Reconcile<'_> {
             self.degraded(&content, record, nodes.as_ref(), &before),
         ];
         conditions.extend(self.credentials_accepted(&content));
+        conditions.extend(self.keys_kept(&content, record, &before));
         for condition in &mut conditions {
             let last = before.iter().find(|last| last.kind == condition.kind && last.status == condition.status);
             condition.last_transition_time = last.map_or(self.now, |last| last.last_transition_time);
@@ -62,9 +64,9 @@ impl Reconcile<'_> {
             events.clear();
         }
         let revision = record.map(|record| record.revision.clone());
-        let Self { actions, next, .. } = self;
+        let Self { actions, images_for, next, .. } = self;
         let Content { decisions, probing, .. } = content;
-        Plan { actions, conditions, events, decisions, revision, nodes, requests: probing.requests, next }
+        Plan { actions, conditions, events, decisions, revision, nodes, requests: probing.requests, images_for, next }
     }
 
     fn valid(&self, content: &Content) -> ReportedCondition {
@@ -178,7 +180,8 @@ impl Reconcile<'_> {
         }
         let revision = record.map(|record| record.revision.as_str());
         let reported = &content.probing.reported;
-        let data = status::data(conditions, &content.decisions, reported, revision);
+        let policy = ReportedPolicy::from(self.policy);
+        let data = status::data(conditions, &content.decisions, reported, revision, &policy);
         if observed.is_some_and(|observed| observed.data.as_ref() == Some(&data)) {
             return true;
         }
@@ -211,6 +214,9 @@ fn events(content: &Content, conditions: &[ReportedCondition], before: &[Reporte
     let changed = conditions
         .iter()
         .filter(|condition| condition.kind != names::condition::CREDENTIALS_ACCEPTED)
+        .filter(|condition| {
+            condition.kind != names::condition::KEYS_KEPT || status::has_reason(condition, Reason::KeysLost)
+        })
         .filter(|condition| {
             let last = before.iter().find(|last| last.kind == condition.kind);
             let is_count = condition.kind == names::condition::ROLLED_OUT;

@@ -12,6 +12,7 @@ use super::probe::{Known, Probing};
 use super::validated::ValidatedSecret;
 use crate::facts::{Facts, ObservedSecret};
 use crate::finding::Mode;
+use crate::keys::Keys;
 use crate::policy::Policy;
 use crate::reason::Reason;
 use crate::record::{ORIGINAL, source_name};
@@ -150,6 +151,12 @@ fn sources(validated: &[ValidatedSecret]) -> Vec<Source<'_>> {
 /// The sources of a record that has only the original's entries.
 pub(super) fn sources_of_original(original: &Document) -> BTreeMap<String, String> {
     original.keys().map(|key| (key.to_owned(), ORIGINAL.to_owned())).collect()
+}
+
+/// The keys of the original.
+pub(super) fn keys_of_original(facts: &Facts) -> Option<Keys> {
+    let original = original(facts).ok()?;
+    Some(Keys::of(&original, &sources_of_original(&original)))
 }
 
 fn original(facts: &Facts) -> Result<Document, (Reason, String)> {

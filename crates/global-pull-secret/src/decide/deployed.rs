@@ -7,6 +7,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::facts::{Facts, ObservedSecret, is_managed};
 use crate::finding::ReportedFinding;
+use crate::keys::Keys;
 use crate::record::Record;
 use crate::status;
 
@@ -24,6 +25,11 @@ impl Deployed {
     pub(super) fn of(facts: &Facts) -> Option<Self> {
         let global = facts.global.as_deref().filter(|global| is_managed(&global.metadata))?;
         Some(Self { record: Record::of(global), document: document_of(global).ok() })
+    }
+
+    /// Its keys; `None` if it is no longer a valid document.
+    pub(super) fn keys(&self) -> Option<Keys> {
+        Some(Keys::of(self.document.as_ref()?, &self.record.sources.clone().unwrap_or_default()))
     }
 
     /// The entries that a Secret has contributed. Without a record: all that are not the original's.

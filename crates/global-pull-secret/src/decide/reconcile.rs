@@ -14,6 +14,8 @@ pub(super) struct Reconcile<'a> {
     pub(super) actions: Vec<Action>,
     pub(super) unmanaged: Vec<String>,
     pub(super) next: Option<Timestamp>,
+    /// The revision for which the images of Pods are to be read.
+    pub(super) images_for: Option<String>,
     /// The nodes, if some were not reverted in time.
     pub(super) lost: Option<Nodes>,
 }
@@ -21,7 +23,16 @@ pub(super) struct Reconcile<'a> {
 impl<'a> Reconcile<'a> {
     /// A decision without actions.
     pub(super) fn new(facts: &'a Facts, policy: &'a Policy, now: Timestamp) -> Self {
-        Self { facts, policy, now, actions: Vec::new(), unmanaged: Vec::new(), next: None, lost: None }
+        Self {
+            facts,
+            policy,
+            now,
+            actions: Vec::new(),
+            unmanaged: Vec::new(),
+            next: None,
+            images_for: None,
+            lost: None,
+        }
     }
 
     pub(super) fn apply(&mut self, managed: ManagedObject) {

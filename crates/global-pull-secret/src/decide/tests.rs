@@ -2,6 +2,7 @@
 
 mod cleaning;
 mod confirming;
+mod keys;
 mod probing;
 mod repairing;
 mod rows;

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 /// The options of the syncer's DaemonSet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Syncer {
     /// The image.
     pub image: String,

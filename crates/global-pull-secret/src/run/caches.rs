@@ -157,6 +157,7 @@ impl Caches {
             confirmations: self.confirmations.one(),
             pods: self.pods.all(),
             results: BTreeMap::new(),
+            images: None,
             refused: None,
         }
     }

@@ -42,6 +42,8 @@ daemon::settings! {
         /// Merge Secrets with the label hypershift.openshift.io/additional-pull-secret=true too; needs to list Secrets
         pub labelled_additional: bool =
             Row::at("labelled_additional").flag("labelled-additional").default("false"),
+        /// Report images of running Pods from which a change takes the key; needs to list the Pods of all namespaces
+        pub running_images: bool = Row::at("running_images").flag("running-images").default("true"),
         /// Verification of credentials at registries
         pub probe: ProbeSettings,
         /// Roll-out of a change: to all nodes at once, or by new Pods step by step

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use emulators::kubernetes::Kubernetes;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Secret, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::config::Kubeconfig;
@@ -127,15 +127,29 @@ impl TestCluster {
             serde_saphyr::from_multiple(&part.replace("clusters-example", &self.namespace)).unwrap()
         };
         for object in parts.into_iter().flat_map(parse) {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap().to_owned();
+            let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
             match object["kind"].as_str().unwrap() {
                 "ServiceAccount" => drop(self.server.create::<ServiceAccount>(&namespace, object).await),
                 "Role" => drop(self.server.create::<Role>(&namespace, object).await),
                 "RoleBinding" => drop(self.server.create::<RoleBinding>(&namespace, object).await),
+                "ClusterRole" => self.create_for_all::<ClusterRole>(object).await,
+                "ClusterRoleBinding" => self.create_for_all::<ClusterRoleBinding>(object).await,
                 "Deployment" | "ConfigMap" | "Service" | "NetworkPolicy" => {}
                 other => panic!("{other}"),
             }
         }
+    }
+
+    /// Creates an object of the whole cluster, in place of one that an earlier test has left.
+    async fn create_for_all<K>(&self, object: Value)
+    where
+        K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+    {
+        let (object, api): (K, Api<K>) =
+            (serde_json::from_value(object).unwrap(), Api::all(self.server.client.clone()));
+        let name = object.meta().name.clone().unwrap();
+        drop(api.delete(&name, &DeleteParams::default()).await);
+        drop(api.create(&PostParams::default(), &object).await.unwrap());
     }
 
     /// A kubeconfig file for the ServiceAccount `global-pull-secret` of a namespace.

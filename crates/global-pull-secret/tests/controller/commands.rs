@@ -8,13 +8,13 @@ use crate::cluster::{Kind, STATUS, until};
 use crate::rig::{Rig, document};
 
 /// Exit code, stdout and stderr.
-fn run(arguments: &[&str]) -> (i32, String, String) {
+pub(crate) fn run(arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_global-pull-secret")).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-fn file(folder: &std::path::Path, name: &str, text: &str) -> String {
+pub(crate) fn file(folder: &std::path::Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     daemon::file::replace(&path, text.as_bytes()).unwrap();
     path.to_str().unwrap().to_owned()

@@ -18,6 +18,7 @@ mod labelled;
 mod leaks;
 mod node;
 mod permissions;
+mod plan;
 mod probing;
 mod registry;
 mod rig;

@@ -58,8 +58,11 @@ async fn the_roles_are_sufficient_and_minimal() {
     rig.is_removed().await;
     for namespace in [&rig.cluster.namespace, SYSTEM] {
         let account = Account { namespace: namespace.to_owned(), name: GLOBAL.to_owned() };
-        let role = rights::Role { namespace: Some(namespace.to_owned()), name: GLOBAL.to_owned() };
+        let mut roles = vec![rights::Role { namespace: Some(namespace.to_owned()), name: GLOBAL.to_owned() }];
+        if namespace == SYSTEM {
+            roles.push(rights::Role { namespace: None, name: GLOBAL.to_owned() });
+        }
         audit.assert_sufficient(&account);
-        audit.assert_minimal(&rig.cluster.server.client, &account, &[role]).await;
+        audit.assert_minimal(&rig.cluster.server.client, &account, &roles).await;
     }
 }

@@ -10,6 +10,7 @@
 mod access;
 mod connection;
 mod events;
+mod images;
 mod jobs;
 mod leases;
 mod network;

@@ -70,6 +70,7 @@ pub(super) fn policy() -> Policy {
             max_unavailable: "10%".to_owned(),
             restart_policy: "always".to_owned(),
         },
+        running_images: false,
         node_deadline: Duration::from_mins(10),
         cleanup_deadline: Duration::from_mins(5),
     }

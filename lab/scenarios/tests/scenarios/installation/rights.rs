@@ -57,6 +57,8 @@ const RIGHTS: &[(&str, &str, &str, &str, bool)] = &[
     (HOSTED, "watch", "secrets/other", "kube-system", false),
     (HOSTED, "create", "daemonsets", "kube-system", true),
     (HOSTED, "get", "secrets", "default", false),
+    (HOSTED, "list", "pods", "default", true),
+    (HOSTED, "watch", "pods", "default", false),
 ];
 
 /// Asks the API server about each line of the table.
