@@ -141,7 +141,7 @@ impl Answer {
         if self.problems.is_empty() {
             let _infallible = writeln!(
                 text,
-                "{} Pods, {} images: loses {}, replaced {}, gains {}, unchanged {}",
+                "Pods: {}, images: {}; loses {}, replaced {}, gains {}, unchanged {}",
                 self.pods,
                 self.images.len(),
                 count(Effect::Loses),

@@ -1,8 +1,8 @@
 //! The Global Pull Secret controller of a hosted cluster: validates, merges, rolls out and removes additional pull secrets.
 //!
 //! [`decide`](decide::decide) is a pure function from the observed [`Facts`](facts::Facts) to a [`Plan`](plan::Plan). [`run`]
-//! watches, decides, acts and publishes. `explain` shows which key wins for an image; `merge` merges files offline as the
-//! controller merges Secrets. The invariants:
+//! watches, decides, acts and publishes. `explain` shows which key wins for an image; `plan`, which images would lose theirs by a
+//! change; `merge` merges files offline as the controller merges Secrets. The invariants:
 //!
 //! | invariant | test |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | A killed controller leaves a state from which the next one continues. | `killed` |
 //! | Clean-up reverts the nodes before it removes the syncer. | `decide::tests::cleaning` |
 //! | Refused credentials are held back, and no probe reaches an internal address. | `decide::tests::probing`, `probing` |
+//! | An image that loses its key is reported, and holds no roll-out back. | `decide::tests::keys`, `plan` |
 //! | No credential is printed, logged, published or exposed. | `leaks::no_credential_is_printed_anywhere` |
 
 pub mod arguments;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use docker_config::Document;
 use fleet_model::{ReportedCondition, Status, names};
 use jiff::Timestamp;
 
@@ -25,6 +26,12 @@ const MAX_NAMED: usize = 10;
 /// Time after which the images are read again, if some have lost their keys or they could not be read.
 const REREAD: Duration = Duration::from_mins(10);
 
+/// The content that nodes get.
+struct Now<'a> {
+    document: &'a Document,
+    sources: BTreeMap<String, String>,
+}
+
 /// Status, reason and message.
 type Answer = (Option<bool>, Reason, String);
 
@@ -38,16 +45,16 @@ impl Reconcile<'_> {
     ) -> Option<ReportedCondition> {
         let record = record.filter(|_| self.policy.running_images)?;
         let change = record.change.as_ref()?;
-        let sources = match &content.desired {
-            Desired::Merged { sources, .. } => sources.clone(),
-            Desired::Gone { original: Some(original) } => sources_of_original(original),
+        let now = match &content.desired {
+            Desired::Merged { document, sources } => Now { document, sources: sources.clone() },
+            Desired::Gone { original: Some(document) } => Now { document, sources: sources_of_original(document) },
             Desired::AsItIs => return last(before).cloned(),
             Desired::Nothing | Desired::Gone { original: None } => return None,
         };
         let (holds, reason, message) = if change.is_unknown {
             (None, Reason::ImagesUnknown, "the last change has more keys than are recorded".to_owned())
-        } else if change.may_lose(&sources) {
-            self.lost_keys(content, &record.revision, change, &sources)
+        } else if change.may_lose(&now.sources) {
+            self.lost_keys(&now, &record.revision, change)
         } else {
             (Some(true), Reason::KeysKept, "the last change takes no key away".to_owned())
         };
@@ -61,20 +68,14 @@ impl Reconcile<'_> {
         last(&before).is_some_and(|last| last.status != Status::True)
     }
 
-    fn lost_keys(
-        &mut self,
-        content: &Content,
-        revision: &str,
-        change: &Change,
-        sources: &BTreeMap<String, String>,
-    ) -> Answer {
+    fn lost_keys(&mut self, now: &Now<'_>, revision: &str, change: &Change) -> Answer {
         let observed = self.facts.images.as_ref().filter(|observed| observed.revision == revision);
         let Some(ObservedImages { at, images, .. }) = observed else {
             self.images_for = Some(revision.to_owned());
             return (None, Reason::ImagesUnknown, "the images of the running Pods are being read".to_owned());
         };
         let (holds, reason, message) = match images {
-            Ok(images) => answer(content, images, change, sources),
+            Ok(images) => answer(now, images, change),
             Err(error) => (None, Reason::ImagesUnknown, error.clone()),
         };
         if holds != Some(true) {
@@ -98,12 +99,8 @@ fn last(before: &[ReportedCondition]) -> Option<&ReportedCondition> {
     before.iter().find(|last| last.kind == names::condition::KEYS_KEPT)
 }
 
-fn answer(content: &Content, images: &RunningImages, change: &Change, sources: &BTreeMap<String, String>) -> Answer {
-    let document = match &content.desired {
-        Desired::Merged { document, .. } | Desired::Gone { original: Some(document) } => document,
-        _ => return (None, Reason::ImagesUnknown, "there is no content".to_owned()),
-    };
-    let after = Keys::of(document, sources);
+fn answer(now: &Now<'_>, images: &RunningImages, change: &Change) -> Answer {
+    let after = Keys::of(now.document, &now.sources);
     let lost = losing(images, &change.before(&after), &after);
     if !lost.is_empty() {
         (Some(false), Reason::KeysLost, named(&lost))

@@ -17,7 +17,7 @@ pub struct Planned {
     pub keys: Option<Keys>,
     /// The Secrets that it would refuse, each with its problems.
     pub problems: Vec<String>,
-    /// What it would report beside them.
+    /// Further remarks on them.
     pub notes: Vec<String>,
 }
 

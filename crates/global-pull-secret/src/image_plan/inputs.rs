@@ -1,4 +1,4 @@
-//! What a plan is made of: images, pull secrets, and the controller's policy; from the hosted cluster, or from files.
+//! The inputs of a plan: images, pull secrets, and the controller's policy; from the hosted cluster, or from files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::record::{ORIGINAL, Record};
 use crate::run::read_images;
 use crate::status;
 
-/// What a plan is made of.
+/// The inputs of a plan.
 pub(super) struct Inputs {
     pub(super) images: RunningImages,
     /// The policy that the controller reports.
@@ -139,10 +139,10 @@ impl Inputs {
             ));
         }
         if unreadable > 0 {
-            notes.push(format!("{unreadable} images are left out: they are no names of images"));
+            notes.push(format!("images left out, as they are no names of images: {unreadable}"));
         }
         if left_out > 0 {
-            notes.push(format!("{left_out} images are left out: there are too many repositories"));
+            notes.push(format!("images left out, as there are too many repositories: {left_out}"));
         }
         notes
     }

@@ -26,7 +26,7 @@ fn images_lose_keys_offline() {
                     replaced: r.io/app (1 Pod): r.io from additional-pull-secret -> r.io from additional-pull-secret\n\
                     gains: docker.io/library/nginx (1 Pod): no key -> docker.io from additional-pull-secret\n\
                     unchanged: q.io/base (1 Pod): q.io from the original\n\
-                    5 Pods, 4 images: loses 1, replaced 1, gains 1, unchanged 1\n\
+                    Pods: 5, images: 4; loses 1, replaced 1, gains 1, unchanged 1\n\
                     refused: keep the keys of these images, or confirm with --allow REPOSITORY\n";
     assert_eq!((code, out.as_str()), (3, expected), "{error}");
     let (code, out, _) = run(&[&arguments[..], &["--allow", "q.io/team"]].concat());
@@ -52,7 +52,7 @@ fn policies_decide_what_is_lost() {
         let proposed = at("a", &document(entries));
         let arguments = ["plan", "--images", &images, "--original", &original, "--additional", &proposed];
         let (code, out, error) = run(&[&arguments[..], more].concat());
-        (code, out.lines().next().map(str::to_owned).unwrap_or(error))
+        (code, out.lines().next().map_or(error, str::to_owned))
     };
     let part = "replaced: q.io/team/app (1 Pod): q.io from the original -> q.io/team from additional-pull-secret, then q.io from the original";
     assert_eq!(plan("q.io/team=2", &[]), (0, part.to_owned()));
@@ -72,7 +72,7 @@ fn what_cannot_be_planned_is_named() {
     let bad = at("a", r#"{"auths": {"r.io": {"auth": "c4n4ry!"}, "s.io": {"auth": "YTpi"}}}"#);
     let arguments = ["plan", "--images", &images, "--original", &original, "--additional", &bad];
     let (code, out, _) = run(&arguments);
-    let expected = "note: 1 images are left out: they are no names of images\n\
+    let expected = "note: images left out, as they are no names of images: 1\n\
                     problem: additional-pull-secret: auths[\"r.io\"].auth: not base64 (line 1, column 29)\n\
                     refused: correct the Secret\n";
     assert_eq!((code, out.as_str()), (3, expected));

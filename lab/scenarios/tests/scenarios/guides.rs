@@ -167,7 +167,7 @@ async fn the_guide_of_the_job() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_offline_merge_of_the_admins_guide() {
+async fn the_offline_commands_of_the_admins_guide() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, host: &str| {
         let document = format!(r#"{{"auths": {{"{host}": {{"auth": "dXNlcjp3b3Jk"}}}}}}"#);
@@ -175,11 +175,15 @@ async fn the_offline_merge_of_the_admins_guide() {
     };
     write("original.json", "quay.io");
     write("mine.json", "registry.example.com");
-    let merge = commands(ADMIN, "# Add a registry");
-    let merge = merge.lines().find(|line| line.starts_with("global-pull-secret merge")).unwrap();
+    write("present.json", "registry.example.com");
+    daemon::file::replace(&folder.path().join("images.txt"), b"quay.io/a:1\nregistry.example.com/b\n").unwrap();
+    let all = commands(ADMIN, "");
+    let command = |start: &str| all.lines().find(|line| line.starts_with(start)).unwrap();
     program::path("global-pull-secret");
-    let output = run(folder.path(), merge).await;
+    let output = run(folder.path(), command("global-pull-secret merge")).await;
     assert!(output.contains("quay.io") && output.contains("registry.example.com"), "{output}");
+    let output = run(folder.path(), command("global-pull-secret plan --images")).await;
+    assert!(output.contains("Pods: 2, images: 2; loses 0, replaced 0, gains 0, unchanged 2"), "{output}");
 }
 
 #[test]
