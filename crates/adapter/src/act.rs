@@ -46,7 +46,8 @@ pub enum Step {
 const TERMINATING_REQUEUE: Duration = Duration::from_secs(1);
 
 impl Executor<'_> {
-    /// Carries out one action. Errors are transient; a permanent failure is [`Step::Refused`].
+    /// Carries out one action; a run must be prepared before ([`Executor::prepare`]). Errors are transient; a permanent failure is
+    /// [`Step::Refused`].
     pub async fn perform(&self, action: &Action, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
         let done = match action {
             // The pass itself reports; see `reconcile`.
@@ -57,12 +58,22 @@ impl Executor<'_> {
             Action::RemoveInput(input) => self.remove_input(input).await.map(|()| Step::Done),
             Action::RevokeAccess => self.revoke_access(facts).await.map(|()| Step::Done),
         };
+        let reason = match action {
+            Action::StartRun(_) => Reason::ResourceCreationFailed,
+            _ => Reason::KubernetesApiFailure,
+        };
+        self.or_refused(reason, done)
+    }
+
+    /// Does everything for a run that comes before its Job, the input last. Its Job's Pod cannot start without the input.
+    pub async fn prepare(&self, run: &StartRun, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
+        self.or_refused(Reason::ResourceCreationFailed, self.prepare_run(run, facts).await)
+    }
+
+    /// Turns a permanent failure into a refusal for this reason.
+    fn or_refused(&self, reason: Reason, done: Result<Step, KubernetesError>) -> Result<Step, KubernetesError> {
         match done {
             Err(error) if is_permanent(&error) => {
-                let reason = match action {
-                    Action::StartRun(_) => Reason::ResourceCreationFailed,
-                    _ => Reason::KubernetesApiFailure,
-                };
                 let hint = hint(&error, self.config).map(|hint| format!("; {hint}")).unwrap_or_default();
                 Ok(Step::Refused(reason, format!("{error}{hint}")))
             }
@@ -70,7 +81,7 @@ impl Executor<'_> {
         }
     }
 
-    async fn start_run(&self, run: &StartRun, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
+    async fn prepare_run(&self, run: &StartRun, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
         let namespace = &self.config.namespace;
         if let Some(replaced) = &run.replaces {
             self.cluster.delete_job(namespace, replaced).await?;
@@ -79,10 +90,9 @@ impl Executor<'_> {
                 return Ok(Step::Wait(TERMINATING_REQUEUE));
             }
         }
-        let job = match manifest::job(self.config, facts, run, self.trigger) {
-            Ok(job) => job,
-            Err(message) => return Ok(Step::Refused(Reason::ResourceCreationFailed, message)),
-        };
+        if let Err(message) = manifest::job(self.config, facts, run, self.trigger) {
+            return Ok(Step::Refused(Reason::ResourceCreationFailed, message));
+        }
         if run.purpose == Purpose::Apply
             && let Err(error) = self.grant_access(facts).await
         {
@@ -93,6 +103,16 @@ impl Executor<'_> {
         {
             return Ok(Step::Refused(Reason::NameConflict, conflict));
         }
+        Ok(Step::Done)
+    }
+
+    /// Creates the Job of a run that was prepared.
+    async fn start_run(&self, run: &StartRun, facts: &Facts<'_>) -> Result<Step, KubernetesError> {
+        let namespace = &self.config.namespace;
+        let job = match manifest::job(self.config, facts, run, self.trigger) {
+            Ok(job) => job,
+            Err(message) => return Ok(Step::Refused(Reason::ResourceCreationFailed, message)),
+        };
         let Some(created) = self.cluster.create_job_once(namespace, &job).await? else {
             return self.resolve_job_conflict(run, job.metadata.name.as_deref().unwrap_or_default()).await;
         };

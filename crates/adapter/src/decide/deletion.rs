@@ -14,8 +14,15 @@ use super::retry::{Failure, NotDeleted, format_wait, wait};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
-/// Decides the actions and the conditions for a resource that is being deleted.
+/// Decides the actions and the conditions for a resource that is being deleted. The input is removed before anything else: a Job
+/// that another replica is about to start, as it has observed the resource before its deletion, does not run without it.
 pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
+    let mut plan = clean(config, facts);
+    plan.actions.splice(..0, facts.input.clone().map(Action::RemoveInput));
+    plan
+}
+
+fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
     // Runs that apply must have stopped before anything is removed: they would create it again.
     let applying = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
     let applying: Vec<_> = applying.filter(|run| run.job.end.is_none() || run.job.is_terminating).collect();
@@ -155,7 +162,6 @@ fn confirmed(facts: &Facts<'_>, message: &str) -> Plan {
     plan.set_condition(names::condition::AVAILABLE, Status::False, Reason::CleanupConfirmed, message);
     plan.set_condition(names::condition::HEALTH, Status::True, Reason::NoErrors, ADAPTER_WORKS);
     plan.set_condition(names::condition::FINALIZED, Status::True, Reason::CleanupConfirmed, message);
-    plan.actions.extend(facts.input.clone().map(Action::RemoveInput));
     let applied = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
     plan.actions.extend(applied.map(|run| Action::DeleteJob(run.job.clone())));
     plan

@@ -75,6 +75,12 @@ impl ReconcileError {
         }
     }
 
+    /// The error of a pass whose resource was deleted before its run was started.
+    pub(super) fn deleted_meanwhile() -> Self {
+        let message = "the resource was deleted after it was observed, so no Job was started".to_owned();
+        Self { is_transient: true, component: "hyperfleet_api", message, retry_after: None }
+    }
+
     /// The error of a pass that has panicked. The pass is repeated with the Sentinel's next event.
     pub(crate) fn panicked() -> Self {
         let message = "the reconcile pass has panicked; report this defect with the log".to_owned();

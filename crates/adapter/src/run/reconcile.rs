@@ -17,7 +17,7 @@ use super::fetch::{fetch, last_report};
 use super::job_end::JobEnded;
 use super::span;
 use crate::act::{Executor, Leftovers, Step};
-use crate::decide::{self, Action, Facts, Plan, Purpose};
+use crate::decide::{self, Action, Facts, Plan, Purpose, StartRun};
 use crate::manifest::{self, Trigger};
 use crate::metrics::Handled;
 use crate::observe::{self, JobSource, Observed};
@@ -153,7 +153,11 @@ impl Pass<'_> {
                 self.record_copies(&acted.plan).await?;
                 acted.has_recorded = true;
             }
-            match executor.perform(&action, facts).await? {
+            let step = match &action {
+                Action::StartRun(run) => self.start(&executor, run, &action, facts).await?,
+                _ => executor.perform(&action, facts).await?,
+            };
+            match step {
                 Step::Done => {}
                 Step::Started(job) => {
                     context.metrics.created(&facts.resource.id);
@@ -175,6 +179,30 @@ impl Pass<'_> {
             }
         }
         Ok(acted)
+    }
+
+    /// Starts a run. One that applies is started only if the resource was not deleted before its input was there: whoever cleans
+    /// up removes the input first, so that a Job which is created later finds none, and its Pod does not start.
+    async fn start(
+        &self,
+        executor: &Executor<'_>,
+        run: &StartRun,
+        action: &Action,
+        facts: &Facts<'_>,
+    ) -> Result<Step, ReconcileError> {
+        match executor.prepare(run, facts).await? {
+            Step::Done => {}
+            other => return Ok(other),
+        }
+        let Pass { context, observed, calls, .. } = *self;
+        let resource = &observed.resource;
+        if run.purpose == Purpose::Apply {
+            let now = calls.get(&context.config.resource_type, &resource.id).await?;
+            if now.is_none_or(|now| now.is_deleting() || now.created_time != resource.created_time) {
+                return Err(ReconcileError::deleted_meanwhile());
+            }
+        }
+        Ok(executor.perform(action, facts).await?)
     }
 
     /// Reports the copies that the plan's run writes. Nothing is written unless the API has stored the report: a copy that is not

@@ -82,6 +82,27 @@ async fn a_deletion_during_a_run_leaves_nothing_behind() {
     adapter.stop().await;
 }
 
+/// A replica that has observed the cluster before its deletion is still about to start a run when another has finished the
+/// clean-up. Its run would write what nobody deletes any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_late_does_not_start_after_a_deletion() {
+    let settings = Settings { faults: vec!["create/secrets:slow(3s)*0".parse().unwrap()], ..Settings::default() };
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    let late = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    // It has reported where the pull secret will be, and creates the input of its run.
+    world.until_reason("cls-1", "DestinationsRecorded").await;
+    world.api.delete("cls-1").await;
+    world.publish_event("cls-1").await;
+    world.until("cls-1", |report| is(report, "Finalized", Status::True)).await;
+    assert_eq!(late.count("pullsecret_adapter_jobs_created", "").await, 1, "the clean-up Job alone");
+    assert_eq!((world.node.started("cls-1", 1), world.node.started("cls-1", 2)), (0, 1));
+    let input = world.environment.inputs().get_opt("cluster-cls-1-pullsecret-data").await.unwrap();
+    assert!(input.is_none());
+    late.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn leftovers_of_a_deleted_cluster_are_removed() {
     let world = World::new(Kind::Emulator).await.unwrap();
