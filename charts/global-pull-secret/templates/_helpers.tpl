@@ -41,6 +41,19 @@ metrics: {host: 0.0.0.0}
 {{- end -}}
 {{- end }}
 
+{{/* The controller's variables, as a list of YAML: the chart's own, and what is given, which may not name one again. */}}
+{{- define "global-pull-secret.variables" -}}
+{{- $variables := include "global-pull-secret.tracing-variables" . | fromYamlArray -}}
+{{- $names := list -}}
+{{- range $variables }}{{ $names = append $names .name }}{{ end -}}
+{{- range .Values.extraEnv | default list -}}
+{{- if has .name $names }}{{ fail (printf "extraEnv: the variable %s is there already, and cannot be replaced" .name) }}{{ end -}}
+{{- $names = append $names .name -}}
+{{- $variables = append $variables . -}}
+{{- end -}}
+{{- with $variables }}{{ toYaml . }}{{ end -}}
+{{- end }}
+
 {{/* The egress to the collector of traces, if there is one. */}}
 {{- define "global-pull-secret.to-collector" -}}
 {{- with .Values.tracing.endpoint -}}

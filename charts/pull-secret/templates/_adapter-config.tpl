@@ -21,14 +21,15 @@ jobTemplate:
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   resources: {{- toYaml .Values.jobs.resources | nindent 4 }}
   {{- $given := dig "jobTemplate" dict .Values.adapter.settings }}
-  {{- $tracing := include "pull-secret.tracing-variables" . | fromYamlArray }}
-  {{- with concat $tracing .Values.jobs.extraEnv ($given.env | default list) }}
-  env: {{- toYaml . | nindent 4 }}
+  {{- $variables := concat (.Values.jobs.extraEnv | default list) ($given.env | default list) }}
+  {{- $of := "jobs.extraEnv or adapter.settings.jobTemplate.env" }}
+  {{- with include "pull-secret.variables" (dict "own" (include "pull-secret.tracing-variables" .) "given" $variables "of" $of) | trim }}
+  env: {{- . | nindent 4 }}
   {{- end }}
-  {{- with concat .Values.jobs.extraVolumes ($given.volumes | default list) }}
+  {{- with concat (.Values.jobs.extraVolumes | default list) ($given.volumes | default list) }}
   volumes: {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with concat .Values.jobs.extraVolumeMounts ($given.volumeMounts | default list) }}
+  {{- with concat (.Values.jobs.extraVolumeMounts | default list) ($given.volumeMounts | default list) }}
   volumeMounts: {{- toYaml . | nindent 4 }}
   {{- end }}
   {{- $pod := dict }}

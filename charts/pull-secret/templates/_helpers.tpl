@@ -97,9 +97,19 @@ https://hyperfleet-api.{{ .Release.Namespace }}.svc:8000
 {{- end -}}
 {{- end }}
 
+{{/* The key of the API's authority, in that Secret or in the ConfigMap. */}}
+{{- define "pull-secret.ca-key" -}}
+{{- with .Values -}}
+{{- if and .api.enabled .tls.certManager.enabled (not .tls.caSecret) (ne .tls.caKey "ca.crt") -}}
+{{- fail "tls.caKey: cert-manager's Secret has the authority as ca.crt; leave the key, or name a Secret of yours as tls.caSecret" -}}
+{{- end -}}
+{{ .tls.caKey }}
+{{- end -}}
+{{- end }}
+
 {{/* The volume by which a client of the API identifies itself, and knows the API. */}}
 {{- define "pull-secret.api-volume" -}}
-{{- $items := printf "items: [{key: %s, path: ca.crt}]" .Values.tls.caKey -}}
+{{- $items := printf "items: [{key: %s, path: ca.crt}]" (include "pull-secret.ca-key" .) -}}
 name: token
 projected:
   sources:
@@ -172,6 +182,20 @@ spec:
         name: cpu
         target: {type: Utilization, averageUtilization: {{ $scaling.targetCPUUtilizationPercentage }}}
 {{- end }}
+{{- end }}
+
+{{/* The variables of a container: `own`, a list of YAML, and what is `given` in the value `of`, which may not name one again. */}}
+{{- define "pull-secret.variables" -}}
+{{- $names := list -}}
+{{- range .own | fromYamlArray }}{{ $names = append $names .name }}{{ end -}}
+{{- range .given | default list -}}
+{{- if has .name $names }}{{ fail (printf "%s: the variable %s is there already, and cannot be replaced" $.of .name) }}{{ end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- .own | trim -}}
+{{- with .given }}
+{{ toYaml . }}
+{{- end -}}
 {{- end }}
 
 {{/* OpenTelemetry's variables, as a list of YAML; empty without an endpoint. */}}

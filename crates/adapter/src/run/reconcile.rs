@@ -181,8 +181,8 @@ impl Pass<'_> {
         Ok(acted)
     }
 
-    /// Starts a run. One that applies is started only if the resource was not deleted before its input was there: whoever cleans
-    /// up removes the input first, so that a Job which is created later finds none, and its Pod does not start.
+    /// Starts a run. One that applies is started only if the resource was not deleted before its input was there: the clean-up
+    /// removes the input first, so that a Job which is created later finds none, and its Pod does not start.
     async fn start(
         &self,
         executor: &Executor<'_>,

@@ -83,7 +83,7 @@ async fn a_deletion_during_a_run_leaves_nothing_behind() {
 }
 
 /// A replica that has observed the cluster before its deletion is still about to start a run when another has finished the
-/// clean-up. Its run would write what nobody deletes any more.
+/// clean-up. Its run would write what no clean-up deletes any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_late_does_not_start_after_a_deletion() {
     let settings = Settings { faults: vec!["create/secrets:slow(3s)*0".parse().unwrap()], ..Settings::default() };

@@ -1,5 +1,7 @@
 //! The charts without a cluster: helm's own checks, the values that are refused, and the settings that the programs know.
 
+mod refusals;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,7 +19,11 @@ const RENDERINGS: [(&str, &str, &[&str]); 6] = [
     ("pull-secret", "hyperfleet-system", &["pubsub"]),
     ("global-pull-secret", "clusters-example", &[]),
     ("global-pull-secret", "clusters-example", &["global-full"]),
-    ("global-pull-secret", "kube-system", &["global-full", "part=hosted-cluster"]),
+    (
+        "global-pull-secret",
+        "kube-system",
+        &["global-full", "part=hosted-cluster", "monitoring.podMonitor.enabled=true"],
+    ),
 ];
 
 fn options(given: &[&str]) -> Vec<String> {
@@ -80,110 +86,6 @@ fn the_charts_have_the_version_of_the_programs() {
     }
 }
 
-#[rstest]
-#[case::unknown("pull-secret", "imgae.tag=1", "additional properties 'imgae' not allowed")]
-#[case::unknown_below("pull-secret", "api.replica=1", "at '/api': additional properties 'replica' not allowed")]
-#[case::number("pull-secret", "api.replicas=two", "at '/api/replicas': got string, want integer")]
-#[case::choice(
-    "pull-secret",
-    "broker.type=kafka",
-    "at '/broker/type': value must be one of 'rabbitmq', 'googlepubsub'"
-)]
-#[case::digest("pull-secret", "image.digest=sha256:1", "at '/image/digest'")]
-#[case::account(
-    "pull-secret",
-    "jobs.serviceAccount.gcpServiceAccount=someone@example.com",
-    "at '/jobs/serviceAccount/gcpServiceAccount'"
-)]
-#[case::namespace("pull-secret", "jobs.namespace=A_B", "at '/jobs/namespace'")]
-#[case::schedule("pull-secret", "sweep.schedule=daily", "at '/sweep/schedule'")]
-#[case::no_key("pull-secret", "api.encryptionKeys.ids=null", "at '/api/encryptionKeys': missing property 'ids'")]
-#[case::verb(
-    "pull-secret",
-    "api.grants[0].issuer=https://i,api.grants[0].subject=s,api.grants[0].kinds={Cluster},api.grants[0].verbs={read}",
-    "at '/api/grants/0/verbs/0'"
-)]
-#[case::grant_for_all(
-    "pull-secret",
-    "api.grants[0].issuer=https://i,api.grants[0].kinds={Cluster}",
-    "at '/api/grants/0'"
-)]
-#[case::plain_http("pull-secret", "api.enabled=false,api.url=http://api.example.com", "at '/api/url'")]
-#[case::no_address("pull-secret", "api.enabled=false", "api.url: needed where api.enabled is false")]
-#[case::no_project(
-    "pull-secret",
-    "broker.type=googlepubsub",
-    "broker.googleProject: needed where broker.type is googlepubsub"
-)]
-#[case::no_swept_project("pull-secret", "sweep.enabled=true", "sweep.project: needed where sweep.enabled is true")]
-#[case::collector("pull-secret", "tracing.endpoint=grpc://collector:4317", "at '/tracing/endpoint'")]
-#[case::credential("global-pull-secret", "tracing.endpoint=http://user:word@collector", "at '/tracing/endpoint'")]
-#[case::sampler("pull-secret", "tracing.sampler=xray", "at '/tracing/sampler': value must be one of")]
-#[case::half_a_source(
-    "global-pull-secret",
-    "sourceSecret.name=a",
-    "sourceSecret.namespace: needed with sourceSecret.name"
-)]
-#[case::root("pull-secret", "podSecurityContext.runAsNonRoot=false", "at '/podSecurityContext/runAsNonRoot'")]
-#[case::part("global-pull-secret", "part=both", "at '/part': value must be one of")]
-#[case::place("global-pull-secret", "part=hosted-cluster", "belongs into kube-system of the hosted cluster")]
-#[case::unknown_of_global("global-pull-secret", "replicas=2", "additional properties 'replicas' not allowed")]
-#[case::variable_without_value("pull-secret", "api.extraEnv[0].name=A", "at '/api/extraEnv/0'")]
-#[case::volume_without_source("pull-secret", "sentinel.extraVolumes[0].name=a", "at '/sentinel/extraVolumes/0'")]
-#[case::relative_mount(
-    "global-pull-secret",
-    "extraVolumeMounts[0].name=a,extraVolumeMounts[0].mountPath=a",
-    "at '/extraVolumeMounts/0/mountPath'"
-)]
-#[case::label_of_the_chart(
-    "pull-secret",
-    "api.service.labels.app\\.kubernetes\\.io/name=a",
-    "at '/api/service/labels/"
-)]
-#[case::key("pull-secret", "tls.caKey=a/b", "at '/tls/caKey'")]
-#[case::no_host(
-    "pull-secret",
-    "api.ingress.enabled=true",
-    "api.ingress.hosts: needed where api.ingress.enabled is true"
-)]
-#[case::ingress_to_nothing(
-    "pull-secret",
-    "api.enabled=false,api.url=https://a,api.ingress.enabled=true",
-    "api.ingress.enabled: there is no API to lead to"
-)]
-#[case::route_to_nothing(
-    "pull-secret",
-    "api.enabled=false,api.url=https://a,api.route.enabled=true",
-    "api.route.enabled: there is no API to lead to"
-)]
-#[case::edge("pull-secret", "api.route.termination=edge", "at '/api/route/termination': value must be one of")]
-#[case::private_key(
-    "pull-secret",
-    "api.route.destinationCACertificate=-----BEGIN PRIVATE KEY-----",
-    "at '/api/route/destinationCACertificate'"
-)]
-#[case::verified_by_none(
-    "pull-secret",
-    "api.route.enabled=true,api.route.termination=passthrough,api.route.destinationCACertificate=-----BEGIN CERTIFICATE-----A",
-    "api.route.destinationCACertificate: has no effect"
-)]
-#[case::account_without_namespace(
-    "pull-secret",
-    "rotation.enabled=true,rotation.subjects[0].kind=ServiceAccount,rotation.subjects[0].name=a",
-    "at '/rotation/subjects/0': missing property 'namespace'"
-)]
-#[case::subject_of_nothing(
-    "pull-secret",
-    "rotation.subjects[0].kind=Group,rotation.subjects[0].name=a",
-    "rotation.subjects: have no effect"
-)]
-#[case::peer("pull-secret", "networkPolicies.apiClients[0].cidr=10.0.0.0/8", "at '/networkPolicies/apiClients/0'")]
-fn wrong_values_are_refused(#[case] chart: &str, #[case] value: &str, #[case] expected: &str) {
-    let Some(helm) = Helm::here() else { return };
-    let refusal = helm.template(chart, "some-namespace", &["--set", value]).expect_err(value);
-    assert!(refusal.contains(expected), "{refusal}");
-}
-
 /// Traces are off unless there is an endpoint; then each program and the Jobs have it, and may reach it.
 #[test]
 fn an_endpoint_switches_traces_on_everywhere() {
@@ -223,7 +125,7 @@ fn what_is_given_to_a_component_is_in_its_pods() {
         assert_eq!(pods.len(), workloads);
         for pod in pods {
             let container = &pod["containers"][0];
-            assert!(names(&container["env"]).contains(&"HTTPS_PROXY"), "{pod}");
+            assert!(names(&container["env"]).contains(&"TZ"), "{pod}");
             assert!(names(&container["volumeMounts"]).contains(&"further"), "{pod}");
             assert!(names(&pod["volumes"]).contains(&"further"), "{pod}");
         }
@@ -231,7 +133,7 @@ fn what_is_given_to_a_component_is_in_its_pods() {
         let config: Option<Value> = adapter.map(|text| serde_saphyr::from_str(text).unwrap());
         if let Some(template) = config.as_ref().and_then(|config| config.pointer("/spec/jobTemplate")) {
             let variables = names(&template["env"]);
-            assert!(variables.ends_with(&["HTTPS_PROXY", "RUN_TIMEOUT"]), "{variables:?}");
+            assert!(variables.ends_with(&["TZ", "RUN_TIMEOUT"]), "{variables:?}");
             assert_eq!(
                 (names(&template["volumes"]), names(&template["volumeMounts"])),
                 (vec!["further"], vec!["further"])
@@ -273,6 +175,52 @@ fn what_is_missing_in_the_chart_is_named(#[case] missing: &str, #[case] switch: 
     if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
     let refusal = helm.template("pull-secret", "n", &["--set", &format!("{switch}=true")]).expect_err(switch);
     assert!(refusal.contains(expected), "{refusal}");
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    objects.iter().find(|object| object["kind"] == kind && object["metadata"]["name"] == name).unwrap()
+}
+
+/// The API gets tokens, so its Ingress has HTTPS in any case.
+#[rstest]
+#[case::of_the_controller(&[], Value::Null)]
+#[case::named(&["api.ingress.tlsSecretName=outside"], "outside".into())]
+fn the_ingress_has_https_in_any_case(#[case] given: &[&str], #[case] secret: Value) {
+    let Some(helm) = Helm::here() else { return };
+    let given = [&["api.ingress.enabled=true", "api.ingress.hosts={api.example.com}"], given].concat();
+    let objects = rendered(&helm, ("pull-secret", "hyperfleet-system", &given));
+    let tls = &of_kind(&objects, "Ingress", "hyperfleet-api")["spec"]["tls"];
+    assert_eq!((&tls[0]["hosts"], &tls[0]["secretName"]), (&serde_json::json!(["api.example.com"]), &secret));
+}
+
+/// A name that YAML would read as a number stays a name.
+#[test]
+fn an_account_that_rotates_is_a_text() {
+    let Some(helm) = Helm::here() else { return };
+    let subject = "rotation.subjects[0].kind=ServiceAccount,rotation.subjects[0].namespace=pipelines";
+    let given = ["rotation.enabled=true", subject];
+    let options =
+        [&options(&given)[..], &["--set-string".to_owned(), "rotation.subjects[0].name=007".to_owned()]].concat();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let objects = helm.template("pull-secret", "hyperfleet-system", &options).unwrap();
+    let binding = of_kind(&objects, "RoleBinding", "pull-secret-rotation");
+    assert_eq!(binding["subjects"][0]["name"], "007");
+}
+
+/// `null` takes a default away.
+#[rstest]
+#[case("pull-secret", &["jobs", "api", "sentinel", "adapter", "sweep"])]
+#[case("global-pull-secret", &[""])]
+fn lists_of_further_things_may_be_null(#[case] chart: &str, #[case] components: &[&str]) {
+    let Some(helm) = Helm::here() else { return };
+    for component in components {
+        for list in ["extraEnv", "extraVolumes", "extraVolumeMounts"] {
+            let value = format!("{component}.{list}=null");
+            let given = ["sweep.enabled=true,sweep.project=my-project-1", value.trim_start_matches('.')];
+            let given = if chart == "pull-secret" { &given[..] } else { &given[1..] };
+            assert!(!rendered(&helm, (chart, "hyperfleet-system", given)).is_empty(), "{value}");
+        }
+    }
 }
 
 /// The configuration files in the charts, and the reference pages of the programs that read them.
@@ -338,7 +286,7 @@ fn every_setting_and_variable_is_one_that_its_program_knows() {
                 containers.into_iter().flatten().flat_map(|container| container["env"].as_array().into_iter().flatten())
             {
                 let variable = variable["name"].as_str().unwrap();
-                let is_known = matches!(variable, "DATABASE_URL" | "HTTPS_PROXY")
+                let is_known = matches!(variable, "DATABASE_URL" | "TZ")
                     || pages.iter().any(|page| page.contains(&format!("`{variable}`")))
                     || command_line.contains(&format!("[env: {variable}]"));
                 assert!(is_known, "{rendering:?}: no program knows the variable {variable} of {name}");

@@ -51,8 +51,9 @@ async fn run(folder: &Path, script: &str) -> String {
     program::path("pull-secret-local");
     let tools = folder.join("tools");
     std::fs::create_dir_all(&tools).unwrap();
-    if let Some(kubectl) = variable("REAL_KUBECTL") {
-        std::os::unix::fs::symlink(kubectl, tools.join("kubectl")).unwrap();
+    let link = tools.join("kubectl");
+    if let Some(kubectl) = variable("REAL_KUBECTL").filter(|_| !link.exists()) {
+        std::os::unix::fs::symlink(kubectl, link).unwrap();
     }
     let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", programs.parent().unwrap().display(), tools.display());
     let mut command = Command::new("bash");

@@ -184,7 +184,13 @@ fn all_values_are_installed_twice_and_removed() {
     for (release, chart, namespace, values, further) in [
         ("hyperfleet", &chart, "hyperfleet-system", values("full"), ""),
         ("controller", &global, "hyperfleet-system", values("global-full"), ""),
-        ("controller", &global, "kube-system", values("global-full"), "--set part=hosted-cluster"),
+        (
+            "controller",
+            &global,
+            "kube-system",
+            values("global-full"),
+            "--set part=hosted-cluster,monitoring.podMonitor.enabled=true",
+        ),
     ] {
         let command = format!(
             "helm upgrade --install {release} {} --namespace {namespace} --values {values} {further}\n",

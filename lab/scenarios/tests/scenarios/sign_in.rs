@@ -150,8 +150,8 @@ async fn signed_in(front: &Front, issuer: &Issuer, chromium: &str, person: &str)
     browser
 }
 
-/// A program brings a token of its own, and is who it says. Without one nothing is let through, by the proxy or by the API; the
-/// headers by which a proxy vouches for a caller are not believed. Returns the cluster's path.
+/// A program brings a token of its own, and is who it says. Without one nothing is let through, by the proxy or by the API. Returns
+/// the cluster's path.
 async fn programs_bring_tokens(front: &Front, issuer: &Issuer) -> String {
     let bearer = format!("Authorization: Bearer {}", issuer.id_token("jane"));
     let cluster = json!({"kind": "Cluster", "name": "payments-eu", "spec": {}}).to_string();
@@ -166,9 +166,32 @@ async fn programs_bring_tokens(front: &Front, issuer: &Issuer) -> String {
         assert_eq!(status, expected, "{body}");
         assert!(!body.contains("payments-eu"), "{body}");
     }
-    let vouched = ["-H", "X-Forwarded-Email: jane@example.com", "-H", "X-Forwarded-Access-Token: x"];
-    assert_eq!(front.send(&front.url, &vouched, &path).await.0, "403");
+    headers_vouch_for_no_one(front, issuer, &path).await;
     path
+}
+
+/// The headers by which a proxy names a caller are not believed: not by the proxy, not by the API, and not beside the token of a
+/// reader, who stays a reader.
+async fn headers_vouch_for_no_one(front: &Front, issuer: &Issuer, path: &str) {
+    let forged = [
+        "X-Forwarded-Email: jane@example.com",
+        "X-Forwarded-User: jane@example.com",
+        "X-Forwarded-Preferred-Username: jane@example.com",
+        "X-Forwarded-Access-Token: x",
+        "X-Auth-Request-Email: jane@example.com",
+    ];
+    let forged = forged.map(|header| ["-H", header]).concat();
+    for (base, expected) in [(&front.url, "403"), (&front.api, "401")] {
+        let (status, body) = front.send(base, &forged, path).await;
+        assert_eq!(status, expected, "{body}");
+        assert!(!body.contains("payments-eu"), "{body}");
+        let reader = format!("Authorization: Bearer {}", issuer.id_token("ann"));
+        let beside = [&["-H", &reader], &forged[..]].concat();
+        let (status, body) = front.send(base, &beside, path).await;
+        assert!(status == "200" && body.contains("payments-eu"), "{status} {body}");
+        let (status, body) = front.send(base, &[&beside[..], &["-X", "DELETE"]].concat(), path).await;
+        assert!(status == "403" && body.contains("HYPERFLEET-AUZ-001"), "{status} {body}");
+    }
 }
 
 /// A person of the group sees the clusters, also when the first token is over, and may not change them.
