@@ -49,7 +49,7 @@ pub enum Command {
     ///
     /// Reads the images of the Pods and the pull secrets in the hosted cluster, changes nothing, and prints no credential. With
     /// --additional or --removed, plans that change; without, shows the effect of the Secrets that are there. An image loses its
-    /// key if the Secret whose key serves it has none for it any more. Exit code: 0, or 3 if an image would lose its key or the
+    /// key if a Secret that has a key for it has none any more. Exit code: 0, or 3 if an image would lose its key or the
     /// controller would refuse the file.
     Plan(Box<PlanArguments>),
     /// Merge files as the controller merges Secrets, offline

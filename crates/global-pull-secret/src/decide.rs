@@ -103,7 +103,8 @@ impl Reconcile<'_> {
         record
     }
 
-    /// The change of keys that a new revision makes for the nodes: to the deployed content, or else to the original.
+    /// The change of keys that a new revision makes for the nodes: to the deployed content, or else to the original. As long as
+    /// keys may have been lost, what the earlier change has taken is carried over.
     fn change(
         &self,
         document: &docker_config::Document,
@@ -115,11 +116,10 @@ impl Reconcile<'_> {
             None => content::keys_of_original(self.facts)?,
         };
         let after = Keys::of(document, desired.sources.as_ref()?);
-        let change = Change::between(&before, &after);
         let earlier = deployed.and_then(|deployed| deployed.record.change.as_ref());
         Some(match earlier.filter(|_| self.may_have_lost_keys()) {
-            Some(earlier) => change.after(earlier, &after),
-            None => change,
+            Some(earlier) => Change::between(&earlier.carried(&before, &after), &after),
+            None => Change::between(&before, &after),
         })
     }
 

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use docker_config::{Digest, Document, RegistryKey};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of keys that the record of a change names: annotations have 256 KiB in all.
+/// Maximum number of keys that the record of a change names.
 const MAX_RECORDED: usize = 500;
+/// Maximum bytes of the record of a change: annotations have 256 KiB in all.
+const MAX_BYTES: usize = 64 * 1024;
 /// The key under which credentials are compared, whatever their own.
 const COMPARED_AS: &str = "registry.invalid";
 /// The source of a key of which none is recorded.
@@ -99,8 +101,9 @@ impl Change {
     /// The change from one content to another.
     pub fn between(before: &Keys, after: &Keys) -> Self {
         let differences = before.differences(after);
+        let unknown = Self { is_unknown: true, ..Self::default() };
         if differences.len() > MAX_RECORDED {
-            return Self { is_unknown: true, ..Self::default() };
+            return unknown;
         }
         let added = differences.iter().filter(|key| after.get(key).is_some()).map(|key| (*key).to_owned()).collect();
         let former = |provided: &Provided| {
@@ -108,19 +111,9 @@ impl Change {
             Former { from: provided.from.clone(), now_under: same.next().map(|(key, _)| key.clone()) }
         };
         let removed = differences.iter().filter_map(|key| Some(((*key).to_owned(), former(before.get(key)?))));
-        Self { added, removed: removed.collect(), is_unknown: false }
-    }
-
-    /// Also takes over what an earlier change has removed and `after` has not from the same Secret again, so that a later change
-    /// does not hide it.
-    #[must_use]
-    pub fn after(mut self, earlier: &Self, after: &Keys) -> Self {
-        let is_open = |(key, former): &(&String, &Former)| after.get(key).is_none_or(|now| now.from != former.from);
-        for (key, former) in earlier.removed.iter().filter(is_open) {
-            self.removed.entry(key.clone()).or_insert_with(|| former.clone());
-        }
-        self.is_unknown |= self.removed.len() > MAX_RECORDED;
-        if self.is_unknown { Self { is_unknown: true, ..Self::default() } } else { self }
+        let change = Self { added, removed: removed.collect(), is_unknown: false };
+        let is_short = serde_json::to_string(&change).is_ok_and(|text| text.len() <= MAX_BYTES);
+        if is_short { change } else { unknown }
     }
 
     /// The keys before the change, from those after it.
@@ -134,6 +127,18 @@ impl Change {
             let credential = now.unwrap_or_else(|| Credential::Former(key.clone()));
             keys.0.insert(key.clone(), Provided { from: from.clone(), credential });
         }
+        keys
+    }
+
+    /// The keys to which a later change from `before` to `after` is compared, so that it does not hide this one: those before it,
+    /// and those that this change has taken and that are not their Secret's again.
+    pub fn carried(&self, before: &Keys, after: &Keys) -> Keys {
+        let mut keys = before.clone();
+        let is_open = |(key, former): &(&String, &Provided)| {
+            self.removed.contains_key(*key) && after.get(key).is_none_or(|now| now.from != former.from)
+        };
+        let earlier = self.before(before);
+        keys.0.extend(earlier.0.iter().filter(is_open).map(|(key, former)| (key.clone(), former.clone())));
         keys
     }
 
@@ -204,15 +209,25 @@ mod tests {
         assert_eq!(Change::between(&keys(before), &after).may_lose(&sources), expected);
     }
 
-    #[test]
-    fn a_later_change_does_not_hide_an_earlier_one() {
-        let (first, second, third) =
-            (keys("r.io=aaaa=s t.io=aaaa=s"), keys("q.io=bbbb=o"), keys("q.io=cccc=o r.io=dddd=s"));
+    /// Each row: three contents, and the keys that the second change has removed, with their sources.
+    #[rstest]
+    #[case::gone("r.io=aaaa=s t.io=aaaa=s", "q.io=bbbb=o", "q.io=bbbb=o r.io=dddd=s", "t.io s")]
+    #[case::rotated_after("q.io=aaaa=o", "q.io=bbbb=s", "q.io=cccc=s", "q.io o")]
+    #[case::given_back("q.io=aaaa=o", "q.io=bbbb=s", "q.io=aaaa=o", "q.io s")]
+    #[case::of_both("q.io=aaaa=o", "q.io=bbbb=s r.io=bbbb=s", "q.io=bbbb=s", "q.io o, r.io s")]
+    #[case::rotated_meanwhile("q.io/a=aaaa=s", "q.io=aaaa=t", "q.io=bbbb=t", "q.io t, q.io/a s")]
+    fn a_later_change_carries_what_is_open(
+        #[case] first: &str,
+        #[case] second: &str,
+        #[case] third: &str,
+        #[case] expected: &str,
+    ) {
+        let [first, second, third] = [first, second, third].map(keys);
         let earlier = Change::between(&first, &second);
-        let change = Change::between(&second, &third).after(&earlier, &third);
-        assert_eq!(change.removed.keys().collect::<Vec<_>>(), ["q.io", "t.io"], "r.io is back from its Secret");
-        let unknown = Change { is_unknown: true, ..Change::default() };
-        assert!(!Change::between(&second, &third).after(&unknown, &third).is_unknown, "it ends with the next change");
+        let change = Change::between(&earlier.carried(&second, &third), &third);
+        let removed: Vec<String> = change.removed.iter().map(|(key, one)| format!("{key} {}", one.from)).collect();
+        assert_eq!(removed.join(", "), expected);
+        assert!(change.removed.values().all(|former| former.now_under.is_none() || expected == "q.io o, r.io s"));
     }
 
     #[test]
@@ -224,6 +239,9 @@ mod tests {
     fn a_record_is_bounded_and_holds_no_credential() {
         let many: Vec<String> = (0..=MAX_RECORDED).map(|number| format!("{number}.io=aaaa=s")).collect();
         assert!(Change::between(&keys(&many.join(" ")), &keys("")).is_unknown);
+        let long: Vec<String> = (0..400).map(|number| format!("{number}.io/{}=aaaa=s", "a".repeat(200))).collect();
+        assert!(Change::between(&keys(&long.join(" ")), &keys("")).is_unknown, "400 keys of 200 bytes");
+        assert!(!Change::between(&keys(&long[..200].join(" ")), &keys("")).is_unknown);
         let text = serde_json::to_string(&Change::between(&keys("q.io=aaaa=s"), &keys("r.io=aaaa=s"))).unwrap();
         assert_eq!(text, r#"{"added":["r.io"],"removed":{"q.io":{"from":"s","nowUnder":"r.io"}}}"#);
     }

@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Unavailable,
     /// No answer came in time; the request may have been carried out.
     TimedOut,
+    /// The answer is larger than is read.
+    TooLarge,
     /// The server failed, or its answer cannot be read; the request may have been carried out.
     Internal,
 }
@@ -113,6 +115,7 @@ impl fmt::Display for ErrorKind {
             Self::TooManyRequests => "the server throttles requests",
             Self::Unavailable => "the API server is unavailable",
             Self::TimedOut => "no answer in time",
+            Self::TooLarge => "the answer is too large",
             Self::Internal => "the API server failed",
         })
     }

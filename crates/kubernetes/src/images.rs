@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::io::{AsyncRead, AsyncReadExt as _};
 use kube::api::ListParams;
 use kube::core::Request;
 use serde::Deserialize;
@@ -19,8 +20,12 @@ pub struct PodImages {
     pub images: BTreeSet<String>,
 }
 
-/// Number of Pods of a page; with usual Pods a page has 2 to 4 MB.
-const PAGE: u32 = 250;
+/// Number of Pods of a page: 160 to 320 KB with usual ones. A Pod has at most 1.5 MiB, the limit of etcd's requests, and an admin who
+/// may create Pods can make such ones: a page has at most 30 MiB, of which [`MAX_BYTES`] are read.
+const PAGE: u32 = 20;
+/// Maximum bytes of a page. With the copy that a growing buffer makes, it takes three times as much memory; the chart gives the
+/// controller 128 MiB.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The Pods that run, or are to run.
 const NOT_ENDED: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// The name of what is read, in messages.
@@ -78,7 +83,8 @@ struct ImageVolume {
 }
 
 impl Cluster {
-    /// Passes the images of every Pod of all namespaces that has not ended to `take`, one Pod after the other.
+    /// Passes the images of every Pod of all namespaces that has not ended to `take`, one Pod after the other. Fails if a page is
+    /// larger than 16 MiB.
     pub async fn images_of_pods(&self, mut take: impl FnMut(PodImages)) -> Result<(), KubernetesError> {
         let mut parameters = ListParams::default().limit(PAGE).fields(NOT_ENDED);
         loop {
@@ -86,7 +92,8 @@ impl Cluster {
             let request =
                 request.map_err(|_error| KubernetesError::new(Verb::List, OBJECT.to_owned(), ErrorKind::Invalid))?;
             let client = self.client();
-            let page: Page = self.call(Verb::List, OBJECT, client.request(request)).await?;
+            let page = async { page_of(client.request_stream(request).await?).await };
+            let page: Page = self.call(Verb::List, OBJECT, page).await?.ok_or_else(too_large)?;
             page.items.into_iter().map(PodImages::from).for_each(&mut take);
             match page.metadata.next.filter(|next| !next.is_empty()) {
                 Some(next) => parameters = parameters.continue_token(&next),
@@ -94,6 +101,24 @@ impl Cluster {
             }
         }
     }
+}
+
+/// Reads a page; `None` if it is larger than [`MAX_BYTES`].
+async fn page_of(body: impl AsyncRead) -> kube::Result<Option<Page>> {
+    let mut bytes = Vec::new();
+    let mut limited = std::pin::pin!(body.take(MAX_BYTES.saturating_add(1)));
+    limited.read_to_end(&mut bytes).await.map_err(kube::Error::ReadEvents)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_BYTES) {
+        serde_json::from_slice(&bytes).map(Some).map_err(kube::Error::SerdeError)
+    } else {
+        Ok(None)
+    }
+}
+
+fn too_large() -> KubernetesError {
+    let error = KubernetesError::new(Verb::List, OBJECT.to_owned(), ErrorKind::TooLarge);
+    let limit = MAX_BYTES / 1024 / 1024;
+    error.with_detail(format!("{PAGE} pods in a row have more than {limit} MiB"))
 }
 
 impl From<Pod> for PodImages {

@@ -214,6 +214,7 @@ fn reason_in_kubernetes(kind: kubernetes::ErrorKind) -> Reason {
         | ErrorKind::TooManyRequests
         | ErrorKind::Unavailable
         | ErrorKind::TimedOut
+        | ErrorKind::TooLarge
         | ErrorKind::Internal => Reason::KubernetesUnavailable,
     }
 }

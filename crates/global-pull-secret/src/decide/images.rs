@@ -1,8 +1,9 @@
 //! The effect of a change of keys on the images of Pods.
 //!
-//! The keys that a node tries for an image are [`Image::node_keys`]; the first one serves it. An image loses its key if the Secret
-//! that the key was from has none for it any more, and no other Secret has the same credential for it. A more specific key of
-//! another Secret takes precedence, but takes nothing away: the node tries the earlier one after it.
+//! The keys that a node tries for an image are [`Image::node_keys`], one after the other; the first one serves it. An image loses
+//! its key if a Secret that had one for it has none any more, and no other Secret has the same credential for it. A more specific
+//! key of another Secret takes precedence, but takes nothing away: the node tries the earlier one after it. So every key counts,
+//! not only the first: which of them the registry has accepted is not known, and a loss in two steps is still one.
 
 use docker_config::lookup::Image;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use crate::record::Key;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// A key served it, and its Secret has none for it any more.
+    /// A Secret had a key for it, and has none any more.
     Loses,
     /// Another credential serves it: a new one of the same Secret, or that of a key which the node tries before.
     Replaced,
@@ -34,7 +35,7 @@ pub struct ImageEffect<'a> {
     pub pods: &'a PodsOfImage,
     /// The effect.
     pub effect: Effect,
-    /// The key that served it.
+    /// The key that served it; of a loss, the first key that is lost.
     pub before: Option<Key>,
     /// The key that serves it after the change.
     pub after: Option<Key>,
@@ -63,18 +64,23 @@ fn effect<'a>(image: &'a Image, pods: &'a PodsOfImage, before: &Keys, after: &Ke
     let (keys_before, keys_after) = (image.node_keys(before.iter()), image.node_keys(after.iter()));
     let (first, now) = (keys_before.first().copied(), keys_after.first().copied());
     let shown = |keys: &Keys, key: Option<&str>| Some(Key::of(key?, &keys.get(key?)?.from));
+    let is_lost = |key: &&str| {
+        let Some(former) = before.get(key) else { return false };
+        let mut provided = keys_after.iter().filter_map(|key| after.get(key));
+        !provided.any(|now| now.from == former.from || now.credential == former.credential)
+    };
+    let lost = keys_before.iter().copied().find(is_lost);
     let mut still = None;
     let effect = match (first.and_then(|key| before.get(key)), now.and_then(|key| after.get(key))) {
+        _ if lost.is_some() => Effect::Loses,
         (None, None) => Effect::Unchanged,
         (None, Some(_)) => Effect::Gains,
         (Some(former), Some(now)) if former.credential == now.credential => Effect::Unchanged,
         (Some(former), _) => {
-            let provided = |key: &&&str| after.get(key);
-            let same = |key: &&&str| provided(key).is_some_and(|now| now.credential == former.credential);
+            let same = |key: &&&str| after.get(key).is_some_and(|now| now.credential == former.credential);
             still = keys_after.iter().find(same).and_then(|key| shown(after, Some(key)));
-            let has_own = keys_after.iter().any(|key| provided(&key).is_some_and(|now| now.from == former.from));
-            if still.is_some() || has_own { Effect::Replaced } else { Effect::Loses }
+            Effect::Replaced
         }
     };
-    ImageEffect { image, pods, effect, before: shown(before, first), after: shown(after, now), still }
+    ImageEffect { image, pods, effect, before: shown(before, lost.or(first)), after: shown(after, now), still }
 }

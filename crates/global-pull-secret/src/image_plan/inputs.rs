@@ -33,6 +33,8 @@ pub(super) struct Inputs {
     proposed: Vec<Arc<ObservedSecret>>,
     /// The merged Secret, which the nodes have.
     deployed: Option<Arc<ObservedSecret>>,
+    /// A note on labelled Secrets that are not considered, or cannot be listed.
+    labelled: Option<String>,
     is_change: bool,
     is_offline: bool,
 }
@@ -72,6 +74,7 @@ impl Inputs {
             present: present.into_iter().collect(),
             proposed: Vec::new(),
             deployed: None,
+            labelled: None,
             is_change: true,
             is_offline: true,
         })
@@ -87,7 +90,7 @@ impl Inputs {
         let deployed = find(names::GLOBAL_PULL_SECRET).await?;
         let mut present = Vec::from_iter(find(names::ADDITIONAL_PULL_SECRET).await?);
         let sources = deployed.as_deref().and_then(|global| Record::of(global).sources).unwrap_or_default();
-        // Those with the label, as far as they have contributed a key.
+        // Those with the label, as far as they have contributed a key. Of others it is not known if the controller considers them.
         let mut others: Vec<&String> = sources.values().collect();
         others.sort();
         others.dedup();
@@ -98,6 +101,7 @@ impl Inputs {
             hosted.find(names::GLOBAL_NAMESPACE, names::GLOBAL_STATUS).await.with_context(place)?;
         Ok(Self {
             original: original(arguments, &hosted).await?,
+            labelled: note_on_labelled(&hosted, &present).await,
             images: read_images(&hosted).await.with_context(place)?,
             policy: status.as_ref().and_then(status::policy_of),
             present,
@@ -138,6 +142,7 @@ impl Inputs {
                 "there is no {status} with the controller's policy: the policy is as given, or else additional-wins without protected registries"
             ));
         }
+        notes.extend(self.labelled.clone());
         if unreadable > 0 {
             notes.push(format!("images left out, as they are no names of images: {unreadable}"));
         }
@@ -145,6 +150,23 @@ impl Inputs {
             notes.push(format!("images left out, as there are too many repositories: {left_out}"));
         }
         notes
+    }
+}
+
+/// A note on the labelled Secrets that are not among these, or that cannot be listed.
+async fn note_on_labelled(hosted: &Cluster, considered: &[Arc<ObservedSecret>]) -> Option<String> {
+    let label = format!("{}=true", names::LABEL_ADDITIONAL);
+    let not_considered = "Secrets with the label of additional ones that contribute no key now are not considered";
+    match hosted.list::<Secret>(names::GLOBAL_NAMESPACE, &label).await {
+        Ok(labelled) => {
+            let names = labelled.into_iter().filter_map(|secret| secret.metadata.name);
+            let is_other = |name: &String| {
+                name != names::GLOBAL_PULL_SECRET && considered.iter().all(|secret| secret.name() != name)
+            };
+            let others: Vec<String> = names.filter(is_other).collect();
+            (!others.is_empty()).then(|| format!("{not_considered}: {}", others.join(", ")))
+        }
+        Err(error) => Some(format!("{not_considered}: {error}")),
     }
 }
 

@@ -1,7 +1,8 @@
 //! `plan` as people run it, and the condition in which a running controller says the same.
 
+use fleet_model::names;
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, Role, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use rstest::rstest;
@@ -96,6 +97,12 @@ impl Rig {
         until("the Pod is created", create).await;
     }
 
+    /// Takes the `ClusterRole` from the controller.
+    pub(crate) async fn may_not_list_all_pods(&self) {
+        let bindings: Api<ClusterRoleBinding> = Api::all(self.cluster.server.client.clone());
+        drop(bindings.delete(GLOBAL, &DeleteParams::default()).await.unwrap());
+    }
+
     async fn delete_pod(&self, name: &str) {
         let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
         drop(self.cluster.server.api::<Pod>(&self.cluster.namespace).delete(name, &at_once).await.unwrap());
@@ -182,13 +189,47 @@ async fn the_controllers_policy_is_that_of_the_plan() {
     assert!(code == 0 && out.contains("unchanged: q.io/base/image") && !out.contains("note:"), "{out}{error}");
 }
 
+/// A labelled Secret without a key among the deployed ones could get one by the change.
+#[tokio::test(flavor = "multi_thread")]
+async fn labelled_secrets_that_are_not_considered_are_named() {
+    let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
+    rig.pod("one", "q.io/base").await;
+    let label = json!({names::LABEL_ADDITIONAL: "true"});
+    for name in ["team-a", ADDITIONAL] {
+        let secret = json!({
+            "metadata": {"name": name, "labels": label},
+            "type": "kubernetes.io/dockerconfigjson",
+            "stringData": {".dockerconfigjson": document("r.io=2")},
+        });
+        drop(rig.cluster.server.create::<Secret>(SYSTEM, secret).await);
+    }
+    rig.shows("RolledOut=True/RolledOut").await;
+    let original = file(rig.cluster.folder.path(), "original", &document("q.io=1"));
+    let plan = |kubeconfig: &std::path::Path| {
+        run(&["plan", "--hosted-kubeconfig", kubeconfig.to_str().unwrap(), "--original", &original])
+    };
+    let (code, out, error) = plan(&rig.cluster.kubeconfig());
+    let note = "note: Secrets with the label of additional ones that contribute no key now are not considered: ";
+    assert!(code == 0 && out.contains(&format!("{note}team-a\n")), "{out}{error}");
+    let rules = json!([{"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get"]}]);
+    drop(rig.cluster.server.create::<Role>(SYSTEM, json!({"metadata": {"name": "get"}, "rules": rules})).await);
+    let binding = json!({
+        "metadata": {"name": "get"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "get"},
+        "subjects": [{"kind": "ServiceAccount", "name": GLOBAL, "namespace": SYSTEM}],
+    });
+    drop(rig.cluster.server.create::<RoleBinding>(SYSTEM, binding).await);
+    let (code, out, error) = plan(&rig.cluster.kubeconfig_of(SYSTEM).await);
+    assert!(code == 0 && out.contains(&format!("{note}cannot list secret kube-system/")), "{out}{error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_right_to_list_pods_everything_else_goes_on() {
-    let rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
-    let bindings: Api<ClusterRoleBinding> = Api::all(rig.cluster.server.client.clone());
+    let mut rig = Rig::new(Kind::Emulator, &[]).await.unwrap();
     rig.add("q.io=2").await;
     rig.shows("KeysKept=True/KeysKept").await;
-    drop(bindings.delete(GLOBAL, &DeleteParams::default()).await.unwrap());
+    rig.may_not_list_all_pods().await;
+    rig.restart().await;
     rig.add("r.io=2").await;
     until("the missing right is named", async || {
         let unknown = rig.shows("KeysKept=Unknown/ImagesUnknown").await;

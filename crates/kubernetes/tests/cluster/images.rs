@@ -13,7 +13,13 @@ use crate::rig::{Kind, Rig, until};
 impl Rig {
     /// Creates a Pod, once its namespace takes Pods.
     async fn pod(&self, name: &str, spec: Value) {
+        self.large_pod(name, spec, 0).await;
+    }
+
+    /// The same, larger by this many KiB.
+    async fn large_pod(&self, name: &str, spec: Value, kib: usize) {
         let mut pod = json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "a", "image": "q.io/a:1"}]}});
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "LARGE", "value": "x".repeat(kib * 1024)}]);
         pod["spec"].as_object_mut().unwrap().append(&mut spec.as_object().unwrap().clone());
         let pod: Pod = serde_json::from_value(pod).unwrap();
         let create = async || self.api::<Pod>().create(&PostParams::default(), &pod).await.ok().map(drop);
@@ -55,13 +61,32 @@ async fn the_images_of_all_containers_of_pods_that_have_not_ended(#[case] kind: 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_are_read_page_by_page() {
     let rig = Rig::new(Kind::Emulator).await.unwrap();
-    for number in 0..260 {
+    for number in 0..45 {
         rig.pod(&format!("pod-{number:03}"), json!({})).await;
     }
     let before = rig.emulator().calls().len();
-    assert_eq!(rig.images().await.len(), 260);
+    assert_eq!(rig.images().await.len(), 45);
     let lists = rig.emulator().calls().split_off(before);
-    assert_eq!(lists.iter().filter(|call| call.verb == "list").count(), 2);
+    assert_eq!(lists.iter().filter(|call| call.verb == "list").count(), 3);
+}
+
+/// An admin who may create Pods cannot end the controller by its memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_read_of_large_pods_is_bounded() {
+    let rig = Rig::new(Kind::Emulator).await.unwrap();
+    for number in 0..20 {
+        rig.large_pod(&format!("pod-{number:03}"), json!({}), 250).await;
+    }
+    assert_eq!(rig.images().await.len(), 20);
+    for number in 20..40 {
+        rig.large_pod(&format!("pod-{number:03}"), json!({}), 1_000).await;
+    }
+    let error = rig.cluster.images_of_pods(|_pod| {}).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TooLarge);
+    assert_eq!(
+        error.to_string(),
+        "cannot list pods of all namespaces: the answer is too large (20 pods in a row have more than 16 MiB)"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

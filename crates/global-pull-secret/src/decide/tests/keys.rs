@@ -45,6 +45,9 @@ fn keys(text: &str) -> Keys {
 #[case::by_the_same_credential(TEAM, "q.io=O", "q.io=O@s", "Unchanged q.io > q.io")]
 #[case::a_part_comes_first(TEAM, "q.io=O", "q.io=O q.io/team=V@s", "Replaced q.io > q.io/team then q.io")]
 #[case::a_part_comes_first_and_the_rest_goes(TEAM, "q.io=O", "q.io=W@s q.io/team=V@s", "Loses q.io > q.io/team")]
+#[case::the_rest_goes_later(TEAM, "q.io=O q.io/team=V@s", "q.io=W@s q.io/team=V@s", "Loses q.io > q.io/team")]
+#[case::another_secrets_rest_goes(TEAM, "q.io=W@t q.io/team=V@s", "q.io/team=V@s", "Loses q.io > q.io/team")]
+#[case::the_rest_rotates(TEAM, "q.io=O q.io/team=V@s", "q.io=P q.io/team=V@s", "Unchanged q.io/team > q.io/team")]
 #[case::a_part_while_the_original_rotates(TEAM, "q.io=O", "q.io=P q.io/team=V@s", "Replaced q.io > q.io/team")]
 #[case::a_part_with_the_same_credential(TEAM, "q.io=O", "q.io=O q.io/team=O@s", "Unchanged q.io > q.io/team")]
 #[case::another_secrets(TEAM, "q.io/team=V@s", "q.io/team=W@t", "Loses q.io/team > q.io/team")]
@@ -162,6 +165,48 @@ fn a_later_change_does_not_hide_a_lost_key() {
     assert_eq!(kept(&settle(&mut world, Ok("q.io/x"))), "KeysKept=True/KeysKept");
     world.additional("s.io=W");
     assert_eq!(kept(&settle(&mut world, Ok("r.io/x"))), "KeysKept=True/KeysKept");
+}
+
+/// Each row: the additional Secret of three changes; the second or the third one shall not hide what the first has taken.
+#[rstest]
+#[case::a_rotation(["q.io=V", "q.io=W", "q.io=V"])]
+#[case::an_addition(["q.io=W q.io/team=V", "q.io=W q.io/team=V r.io=V", "q.io=W q.io/team=W r.io=V"])]
+#[case::a_part_comes_and_goes(["q.io=V", "q.io=V q.io/team=W", "q.io=W q.io/team=V"])]
+#[case::a_part_moves(["q.io=V", "q.io/team=V q.io=W", "q.io/team=W q.io=W"])]
+fn later_changes_do_not_hide_that_the_originals_key_is_lost(#[case] contents: [&str; 3]) {
+    let mut world = world("q.io=O");
+    for content in contents {
+        world.additional(content);
+        let plan = settle(&mut world, Ok(TEAM));
+        assert_eq!(kept(&plan), "KeysKept=False/KeysLost", "{content}");
+        assert!(message(&plan, "KeysKept").contains("q.io/team/app (had q.io from the original, "), "{content}");
+    }
+    world.additional("r.io=V");
+    let plan = settle(&mut world, Ok(TEAM));
+    assert!(message(&plan, "KeysKept").contains("from additional-pull-secret, has q.io from the original)"));
+    assert_eq!(kept(&settle(&mut world, Ok("r.io/x"))), "KeysKept=False/KeysLost", "not read again yet");
+    world.wait(600);
+    assert_eq!(kept(&settle(&mut world, Ok("r.io/x"))), "KeysKept=True/KeysKept");
+}
+
+#[test]
+fn a_key_that_came_with_a_loss_can_be_lost_too() {
+    let mut world = world("q.io=O");
+    world.additional("q.io=V r.io=V");
+    assert_eq!(kept(&settle(&mut world, Ok(TEAM))), "KeysKept=False/KeysLost");
+    world.additional("q.io=V");
+    let plan = settle(&mut world, Ok("q.io/team/app\nr.io/x"));
+    let text = message(&plan, "KeysKept");
+    assert!(text.contains("q.io/team/app (had q.io from the original") && text.contains("r.io/x (had r.io"), "{text}");
+}
+
+#[test]
+fn a_loss_in_two_steps_is_reported() {
+    let mut world = world("q.io=O");
+    world.additional("q.io/team=V");
+    assert_eq!(kept(&settle(&mut world, Ok(TEAM))), "KeysKept=True/KeysKept");
+    world.additional("q.io/team=V q.io=W");
+    assert_eq!(kept(&settle(&mut world, Ok(TEAM))), "KeysKept=False/KeysLost");
 }
 
 #[test]
