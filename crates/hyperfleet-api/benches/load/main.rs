@@ -30,6 +30,10 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
+/// That of the program whose server is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CONNECTIONS: u64 = 8;
 const MARK: &str = "load: serving at ";
 const SERVE: &str = "LOAD_SERVE";
