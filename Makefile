@@ -9,6 +9,7 @@ IMAGE_NAME     ?= pull-secret
 IMAGE_TAG      ?= $(VERSION)
 QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
+of_build        = VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE)
 
 .DEFAULT_GOAL := help
 .PHONY: help build test lint deploy fmt demo real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-on-real-parts
@@ -34,8 +35,8 @@ tests-on-real-parts:
 	hack/in-own-tmp.sh cargo test --locked --workspace --test chaos
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node
-	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret --package global-pull-secret
-	cargo build --locked --profile node --package sync-global-pullsecret
+	$(of_build) cargo build --locked --release --package pull-secret --package global-pull-secret
+	$(of_build) cargo build --locked --profile node --package sync-global-pullsecret
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
 	cargo xtask ci
@@ -78,11 +79,14 @@ fuzz: ## Damage a million documents, searches, bodies, events, results and preco
 	cargo bench --locked --package precondition --bench fuzz
 
 PREFIX ?= /usr/local
-install: build ## Build, and install the programs in PREFIX/bin
+install: ## Build, and install the programs in PREFIX/bin
+	@mkdir -p "$(DESTDIR)$(PREFIX)/bin" && test -w "$(DESTDIR)$(PREFIX)/bin" || \
+	  { echo "Error: cannot write to $(DESTDIR)$(PREFIX)/bin; choose another folder: make install PREFIX=$$HOME/.local" >&2; exit 1; }
+	@$(MAKE) --no-print-directory build
 	install -D --target-directory=$(DESTDIR)$(PREFIX)/bin target/release/pull-secret target/release/global-pull-secret target/node/sync-global-pullsecret
 
 binary: ## Leave the release binary pull-secret in this folder
-	VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE) cargo build --locked --release --package pull-secret
+	$(of_build) cargo build --locked --release --package pull-secret
 	cp target/release/pull-secret pull-secret
 
 IMAGES := pull-secret global-pull-secret sync-global-pullsecret
