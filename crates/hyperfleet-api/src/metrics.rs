@@ -66,10 +66,10 @@ struct DiscardLabels {
     reason: &'static str,
 }
 
-/// The name of a method; `other` for one that the API does not know, since clients can invent any number, of any length.
-pub(crate) fn bounded(method: &Method) -> &str {
+/// The name of a method that the API knows; `None` for another one, of which clients can invent any number, of any length.
+pub(crate) fn known(method: &Method) -> Option<&str> {
     let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    if known.contains(method) { method.as_str() } else { "other" }
+    known.contains(method).then(|| method.as_str())
 }
 
 // === impl Metrics ===
@@ -127,7 +127,7 @@ impl Metrics {
         let labels = RequestLabels {
             component: "api",
             version: self.version,
-            method: bounded(method).to_owned(),
+            method: known(method).unwrap_or("other").to_owned(),
             path: path.to_owned(),
             code: status.as_u16(),
         };

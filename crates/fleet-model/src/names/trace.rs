@@ -73,7 +73,7 @@ names! {
     REVISION = "global_pull_secret.revision";
     /// Number of nodes that have confirmed the revision.
     NODES = "global_pull_secret.nodes";
-    /// Method of a request.
+    /// Method of a request; `_OTHER` for one that the API does not know.
     METHOD = "http.request.method";
     /// Route of a request, with placeholders for ids.
     ROUTE = "http.route";
