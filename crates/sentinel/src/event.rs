@@ -132,15 +132,20 @@ mod tests {
     }
 
     #[rstest]
-    #[case::change(Reason::New, Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))]
-    #[case::repetition(Reason::ResyncDue, None)]
-    fn the_trace_of_a_change_is_handed_on_without_an_export(#[case] reason: Reason, #[case] expect: Option<&str>) {
-        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().ok();
+    #[case::new(Reason::New, true)]
+    #[case::generation(Reason::GenerationChanged, true)]
+    #[case::deletion(Reason::DeletionRequested, true)]
+    #[case::dependency(Reason::DependencyAvailable, true)]
+    #[case::condition(Reason::PublishWhenMet, true)]
+    #[case::repetition_also_of_a_predecessors(Reason::RepublishDue, false)]
+    #[case::resync(Reason::ResyncDue, false)]
+    fn the_trace_of_a_change_is_handed_on_without_an_export(#[case] reason: Reason, #[case] is_handed_on: bool) {
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let mut due = Due { reason, ..due(State::default()) };
-        due.content.trace = trace;
+        due.content.trace = trace.parse().ok();
         let mut event = Event::new(SOURCE, "t", Timestamp::UNIX_EPOCH, json!({}));
         assert!(traced(&mut event, &due, "clusters", "topic").is_disabled());
-        assert_eq!(event.extensions.get(TRACEPARENT).map(String::as_str), expect);
+        assert_eq!(event.extensions.get(TRACEPARENT).map(String::as_str), is_handed_on.then_some(trace));
     }
 
     #[test]

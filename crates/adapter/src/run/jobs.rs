@@ -92,9 +92,13 @@ mod tests {
 
     use kubernetes::ObservedJob;
     use kubernetes::job::JobEnd;
+    use rstest::rstest;
 
     use super::*;
     use crate::limits::Quota;
+
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const QUOTA: Quota = Quota { writes_per_minute: 0, writes_per_run: 1, runs_at_once: 1 };
 
     fn job(uid: &str, end: Option<JobEnd>) -> Arc<ObservedJob> {
         let text = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
@@ -102,7 +106,9 @@ mod tests {
             name: "run-1".to_owned(),
             uid: uid.to_owned(),
             labels: text(names::LABEL_RUN_RESOURCE, "cls-1"),
-            annotations: text(names::ANNOTATION_PROJECT, "p"),
+            annotations: [(names::ANNOTATION_PROJECT, "p"), (names::ANNOTATION_TRACE, TRACE)]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             created: None,
             end,
             ended: None,
@@ -114,8 +120,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_end_of_a_replaced_job_changes_nothing() {
-        let quota = Quota { writes_per_minute: 0, writes_per_run: 1, runs_at_once: 1 };
-        let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(quota), Instant::now());
+        let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(QUOTA), Instant::now());
         let mut apply = |event| known.apply(&event, &mut limits, now).changed.map(|(id, _)| id);
         assert_eq!(
             apply(JobEvent::Applied(job("a", None))),
@@ -127,5 +132,39 @@ mod tests {
         assert_eq!(apply(JobEvent::Applied(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
         assert_eq!(apply(JobEvent::Deleted(job("b", Some(JobEnd::Complete)))).as_deref(), Some("cls-1"));
         assert_eq!((known.0.len(), limits.running()), (0, 0));
+    }
+
+    fn applied(uid: &str, end: Option<JobEnd>) -> JobEvent {
+        JobEvent::Applied(job(uid, end))
+    }
+
+    fn failed_once() -> JobEvent {
+        JobEvent::Applied(Arc::new(ObservedJob { failed: 1, ..ObservedJob::clone(&job("a", None)) }))
+    }
+
+    /// A Job that has ended when an adapter starts may have done so long ago: with each restart every trace of the fleet would go on.
+    #[rstest]
+    #[case::ends(Some(applied("a", None)), applied("a", Some(JobEnd::Complete)), true)]
+    #[case::ended_before_the_start(None, applied("a", Some(JobEnd::Complete)), false)]
+    #[case::another_one_of_the_name_that_had_ended(
+        Some(applied("a", None)),
+        applied("b", Some(JobEnd::Complete)),
+        false
+    )]
+    #[case::goes_on_after_a_failed_pod(None, failed_once(), true)]
+    #[case::is_deleted(Some(applied("a", None)), JobEvent::Deleted(job("a", None)), true)]
+    #[tokio::test(start_paused = true)]
+    async fn the_trace_of_a_job_goes_on_if_its_end_was_seen(
+        #[case] before: Option<JobEvent>,
+        #[case] last: JobEvent,
+        #[case] goes_on: bool,
+    ) {
+        let (mut known, mut limits, now) = (KnownJobs::default(), Limits::new(QUOTA), Instant::now());
+        if let Some(event) = before {
+            assert_eq!(known.apply(&event, &mut limits, now).changed.map(|(id, _)| id), None);
+        }
+        let (id, trigger) = known.apply(&last, &mut limits, now).changed.unwrap();
+        assert_eq!((id.as_str(), trigger.event), ("cls-1", None));
+        assert_eq!(trigger.trace.map(|trace| trace.to_string()), goes_on.then(|| TRACE.to_owned()));
     }
 }

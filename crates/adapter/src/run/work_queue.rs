@@ -207,4 +207,18 @@ mod tests {
         queue.enqueue_due(now + Duration::from_secs(5));
         assert_eq!(ids(&mut queue), [("a".to_owned(), vec![])]);
     }
+
+    /// Its trace would have no end.
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_that_a_timer_causes_is_not_of_the_last_event() {
+        let (mut queue, now) = (WorkQueue::<u32>::new(1), Instant::now());
+        let event = Trigger { event: Some("e".to_owned()), trace: None };
+        queue.enqueue("a", Some(1), event);
+        // What has no trigger of its own does not take the event's away.
+        queue.enqueue("a", None, Trigger::default());
+        assert_eq!(queue.next().unwrap().trigger.event.as_deref(), Some("e"));
+        queue.finish("a", Some(Duration::from_secs(1)), now);
+        queue.enqueue_due(now + Duration::from_secs(1));
+        assert_eq!(queue.next().unwrap().trigger.event, None);
+    }
 }
