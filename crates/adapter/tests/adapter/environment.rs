@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use emulators::kubernetes::Settings;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret, ServiceAccount};
@@ -67,6 +69,17 @@ impl Environment {
     pub(crate) async fn with_rights_of(self, account: &str) -> Self {
         let kubeconfig = self.server.kubeconfig_of(&self.namespace, account).await;
         let kubeconfig = write(&self.folder, account, &kubeconfig);
+        Self { kubeconfig, ..self }
+    }
+
+    /// Gives adapters a certificate of a client beside their token; PEM.
+    pub(crate) fn with_certificate(self, certificate: &str, key: &str) -> Self {
+        let mut kubeconfig = self.server.kubeconfig.clone();
+        for user in kubeconfig.auth_infos.iter_mut().filter_map(|user| user.auth_info.as_mut()) {
+            user.client_certificate_data = Some(STANDARD.encode(certificate));
+            user.client_key_data = Some(STANDARD.encode(key).into());
+        }
+        let kubeconfig = write(&self.folder, "certificate", &kubeconfig);
         Self { kubeconfig, ..self }
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod api;
+mod certificate;
 mod conflicts;
 mod deletion;
 mod deployed;
