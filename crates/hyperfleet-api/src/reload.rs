@@ -106,6 +106,8 @@ impl Source {
 
     async fn reload(&self, watched: &mut Watched, api: &Api) -> Result<(), Refused> {
         let (settings, files) = self.read().map_err(|faults| Refused::Fault(faults.join("; ")))?;
+        // A key's file that is missing, as kubelet has not brought it yet, is noticed when it comes.
+        watched.files = files;
         let (service, authentication) = (api.service(), api.authentication());
         if settings.server.jwt.enabled != authentication.issuers.is_some() {
             return Err(Refused::Fault("server.jwt.enabled: changes with a restart only".to_owned()));
@@ -121,7 +123,6 @@ impl Source {
             authentication.grants.set(grants);
         }
         service.set_keyring(keyring.map(Arc::<Keyring>::new));
-        watched.files = files;
         watched.settings = settings;
         Ok(())
     }

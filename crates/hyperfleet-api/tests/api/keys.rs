@@ -15,7 +15,7 @@ use crate::rig::{Answer, Database, Kind, Rig, cluster, file, merged, path_of, re
 rules! {
     shared: ;
     own: a_key_is_rotated_out a_server_does_not_start_without_a_used_key content_of_a_lost_key_is_given_up
-        keys_are_replaced_without_a_restart;
+        keys_are_replaced_without_a_restart the_digest_key_is_replaced_without_a_restart;
 }
 
 /// Settings with these keys; the first encrypts.
@@ -147,4 +147,34 @@ async fn keys_are_replaced_without_a_restart(kind: Kind) {
     until("the other key", async || in_use(&rig).await == [("other".to_owned(), 2)]).await;
     assert!(!rig.is_stale().await);
     assert_eq!(content(&rig, &path).await.is(200).body()["spec"]["pullSecret"]["data"], document());
+}
+
+/// The digest of the same content, written by a PATCH.
+async fn digest_of_another_write(rig: &Rig, path: &str) -> Value {
+    let spec = json!({ "spec": { "note": unique("n"), "pullSecret": { "data": document() } } });
+    rig.ask(&format!("PATCH {path}"), spec).await.is(200).body()["spec"]["pullSecret"]["data"]["digest"].take()
+}
+
+async fn the_digest_key_is_replaced_without_a_restart(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let path_of_key = folder.path().join("digest");
+    let without = keys(folder.path(), &["one"]);
+    let rig = Rig::start(kind, &without).await;
+    let path = create(&rig).await;
+    let derived = digest_of_another_write(&rig, &path).await;
+    // The configuration comes first, and its file later, as kubelet brings them.
+    rig.reconfigure(&format!("{without}  digest_key_file: '{}'\n", path_of_key.display()));
+    until("the refusal", async || rig.is_stale().await).await;
+    assert_eq!(digest_of_another_write(&rig, &path).await, derived);
+    let mut before = derived;
+    for content in [[1; 32], [2; 32]] {
+        file(folder.path(), "digest", content);
+        until("another digest", async || digest_of_another_write(&rig, &path).await != before).await;
+        assert!(!rig.is_stale().await);
+        before = digest_of_another_write(&rig, &path).await;
+    }
+    // Not a key: the last good one stays.
+    file(folder.path(), "digest", "short");
+    until("the refusal", async || rig.is_stale().await).await;
+    assert_eq!(digest_of_another_write(&rig, &path).await, before);
 }
