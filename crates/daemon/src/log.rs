@@ -4,6 +4,8 @@
 //! logged: HTTP clients and authentication libraries may log tokens at their lower levels.
 
 #[cfg(test)]
+pub(crate) mod buffer;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

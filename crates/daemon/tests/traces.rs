@@ -2,28 +2,18 @@
 #![cfg(feature = "traces")]
 #![expect(clippy::unwrap_used, reason = "in a test that is the right way to fail")]
 
-use std::io::{self, Read as _, Write};
+#[path = "../src/log/buffer.rs"]
+mod buffer;
+
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use buffer::Buffer;
 use daemon::log::{Format, SPANS, Settings};
 use daemon::settings::traces::{Export, Sampler};
 use daemon::traces::{self, Program, ProgramExport};
 use tracing::level_filters::LevelFilter;
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Reads a request and answers it; returns the request's body.
 fn answer(mut stream: &TcpStream, status: &str) -> Vec<u8> {
@@ -55,11 +45,11 @@ fn an_outage_is_logged_once_and_the_batch_is_sent_when_it_is_over() {
         share: 1.0,
         service_name: None,
     };
-    let lines = Lines::default();
+    let log = Buffer::default();
     let settings = Settings { format: Format::Json, level: LevelFilter::INFO, crates: &["daemon"] };
     let program = Program { name: "a-program", version: "1" };
     let export = Some(ProgramExport { export, program });
-    let exported = traces::start_for(&[], settings, lines.clone(), export).unwrap();
+    let exported = traces::start_for(&[], settings, log.clone(), export).unwrap();
     drop(tracing::info_span!(target: SPANS, "one"));
     let bodies = ["503 Service Unavailable", "429 Too Many Requests", "200 OK"].map(|status| {
         let (stream, _) = collector.accept().unwrap();
@@ -67,7 +57,7 @@ fn an_outage_is_logged_once_and_the_batch_is_sent_when_it_is_over() {
     });
     assert!(bodies.iter().all(|body| *body == bodies[0]), "the batch is the same");
     drop(exported);
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let text = log.text();
     let messages: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [failed, again] = messages.as_slice() else { panic!("two lines, not {text}") };
     assert_eq!((failed["level"].as_str(), failed["operation"].as_str()), (Some("warn"), Some("export-traces")));

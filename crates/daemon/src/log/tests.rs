@@ -1,28 +1,13 @@
 //! Lines in every form, levels, and control characters.
 
-use std::sync::Arc;
-
+use super::buffer::Buffer;
 use super::*;
-
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 fn logged(format: Format, level: LevelFilter, events: impl FnOnce()) -> String {
     let buffer = Buffer::default();
     let settings = Settings { format, level, crates: &["daemon"] };
     tracing::subscriber::with_default(subscriber(settings, buffer.clone()), events);
-    String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+    buffer.text()
 }
 
 #[test]
@@ -81,7 +66,7 @@ fn a_line_names_its_component() {
         let _span = tracing::info_span!("part", component = "sentinel").entered();
         tracing::info!(operation = "b", "two");
     });
-    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    let text = buffer.text();
     let lines: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap().1).collect();
     assert_eq!(lines, ["shared    info  a                  one", "sentinel  info  b                  two"]);
 }
@@ -94,7 +79,7 @@ fn audit_records_are_written_at_every_level() {
         tracing::info!("not this");
         tracing::info!(target: AUDIT, "read");
     });
-    let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+    let text = buffer.text();
     assert!(text.contains("read") && text.lines().count() == 1, "{text}");
 }
 

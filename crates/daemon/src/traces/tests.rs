@@ -15,6 +15,7 @@ use tracing::subscriber::with_default;
 use tracing::{info, info_span};
 
 use super::*;
+use crate::log::buffer::Buffer;
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const UNRECORDED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
@@ -22,24 +23,9 @@ const UNRECORDED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0
 /// The bodies that a collector has received.
 type Bodies = Arc<Mutex<Vec<Bytes>>>;
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    fn read(&self) -> Vec<serde_json::Value> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
+/// The lines of a log.
+fn lines_of(log: &Buffer) -> Vec<serde_json::Value> {
+    log.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// A collector that takes everything, on a thread that ends with the process.
@@ -77,14 +63,14 @@ fn export(address: SocketAddr, sampler: Sampler) -> Export {
 
 /// Runs `work` while its spans are exported, and returns the log lines. The collector has the spans when this returns.
 fn exporting(export: &Export, work: impl FnOnce()) -> Vec<serde_json::Value> {
-    let lines = Lines::default();
+    let log = Buffer::default();
     let settings = log::Settings { format: log::Format::Json, level: LevelFilter::INFO, crates: &["daemon"] };
     let program = Program { name: "a-program", version: "1.2.3" };
     let (queue, exporter) = export::start(export, &resource(export, program)).unwrap();
-    let layer = log::lines(&[], settings, Some(add_ids), lines.clone());
+    let layer = log::lines(&[], settings, Some(add_ids), log.clone());
     with_default(subscriber(layer, export, queue), work);
     exporter.finish();
-    lines.read()
+    lines_of(&log)
 }
 
 fn spans(bodies: &Bodies) -> Vec<Exported> {
@@ -138,9 +124,9 @@ fn spans_are_exported_with_what_they_name_and_nothing_else() {
 
 #[test]
 fn without_an_export_there_are_no_spans() {
-    let lines = Lines::default();
+    let log = Buffer::default();
     let settings = log::Settings { format: log::Format::Json, level: LevelFilter::INFO, crates: &["daemon"] };
-    with_default(log::subscriber(settings, lines.clone()), || {
+    with_default(log::subscriber(settings, log.clone()), || {
         let parent = PARENT.parse().ok();
         let span = continuing(parent.as_ref(), info_span!(target: SPANS, "outer"));
         let span = linked(parent.as_ref(), span);
@@ -151,7 +137,7 @@ fn without_an_export_there_are_no_spans() {
             info!("within");
         });
     });
-    assert!(lines.read()[0].get("trace_id").is_none());
+    assert!(lines_of(&log)[0].get("trace_id").is_none());
 }
 
 #[test]
