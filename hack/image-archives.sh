@@ -9,44 +9,60 @@
 #
 #   IMAGE_REGISTRY         the first part of the references instead of quay.io/openshift-hyperfleet
 #   IMAGE_MAX_BYTES        another limit of the compressed size
+#   IMAGE_BASE_MAX_DAYS    the age above which Debian's files are got anew, instead of 7 days; 0 gets them anew now
 #   REAL_PARTS_DIR         where Debian's files live instead of ~/.cache/pull-secret/real-parts
 part=image-archives
 # shellcheck source-path=SCRIPTDIR/real-parts source=real-parts/lib.sh
 . "$(dirname "$0")/real-parts/lib.sh"
 
-# An image must not depend on who assembles it.
-umask 022
 export LC_ALL=C
 registry=${IMAGE_REGISTRY:-quay.io/openshift-hyperfleet}
 base=$real_parts/image-base-debian-12
 certificates=etc/ssl/certs/ca-certificates.crt
 most_bytes=${IMAGE_MAX_BYTES:-25000000}
+most_days=${IMAGE_BASE_MAX_DAYS:-7}
 
-# get_base: libraries and certificates of Debian 12, whatever this machine has.
+# updates: this machine's sources of security and other updates of Debian 12, as lines for apt.
+updates() {
+  # shellcheck disable=SC2016 # apt fills these in
+  apt-get indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    awk '$2 ~ /^(bookworm|(old)*stable)-(security|updates)$/ && $3 == "main" && !seen[$1 $2]++ {
+      sub(/.*-/, "bookworm-", $2); print "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]", $1, $2, $3 }'
+}
+
+# base_is_new: Debian's files are there, and not too old. Their certificates are written when they are got.
+base_is_new() { [[ -n $(find "$base/$certificates" -size +0 -mmin "-$((most_days * 24 * 60))" 2>/dev/null) ]]; }
+
+# get_base: libraries and certificates of Debian 12, whatever this machine has. They are locked until this ends, so that no other
+# run replaces them meanwhile.
 get_base() {
-  local scratch package
-  lock "$real_parts/image-base-get.lock" "another run is getting Debian's files; waiting for it"
-  if [[ ! -s $base/$certificates ]]; then
+  local scratch package updates
+  lock "$real_parts/image-base-get.lock" "another run is using Debian's files; waiting for it"
+  if ! base_is_new; then
     log=$real_parts/$part-get.log
     need apt-get apt-config dpkg-deb
     scratch=$(mktemp -d "$real_parts/$part.XXXXXX")
     # shellcheck disable=SC2064 # expanded now: the trap outlives this function
     trap "end_step; rm -rf '$scratch'" EXIT
     : >"$log"
-    say "getting libraries and certificates from Debian, once; details in $log"
+    say "getting libraries and certificates from Debian; details in $log"
+    updates=$(updates)
+    [[ $updates == *bookworm-security* ]] ||
+      say "apt on this machine has no source bookworm-security: the image gets security updates with Debian's next point release only"
     private_apt "$scratch/apt" deb
+    echo "$updates" >>"$scratch/apt/sources.list"
     step apt-get --quiet --error-on=any update
     (cd "$scratch" && step apt-get --quiet download libc6 libgcc-s1 ca-certificates)
     unset APT_CONFIG
     for package in "$scratch"/*.deb; do step dpkg-deb --extract "$package" "$scratch/unpacked"; done
     mkdir -p "$scratch/unpacked/${certificates%/*}"
     cat "$scratch"/unpacked/usr/share/ca-certificates/mozilla/*.crt >"$scratch/unpacked/$certificates"
+    say "got $(cd "$scratch" && echo *.deb)"
     rm -rf "$base"
     mv "$scratch/unpacked" "$base"
     rm -rf "$scratch"
     trap - EXIT
   fi
-  unlock
 }
 
 # loader BINARY: the path of its program interpreter, such as /lib64/ld-linux-x86-64.so.2.
@@ -87,6 +103,11 @@ layer() {
     fail "$2 does not start with Debian 12's libraries; build it on a machine whose libc is not newer than 2.36"
 }
 
+# pack FOLDER TAR: an archive that depends neither on who makes it, nor on the umask, nor on the time.
+pack() {
+  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=a-st,u=rwX,go=rX -C "$1" -cf "$2" .
+}
+
 # blob FILE: moves it into the layout under its digest, and prints its descriptor's members.
 blob() {
   local digest size
@@ -117,7 +138,7 @@ assemble() {
   layout=$scratch/layout
   mkdir -p "$layout/blobs/sha256" "$scratch/root"
   layer "$1" "$2" "$scratch/root"
-  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$scratch/root" -cf "$scratch/layer.tar" .
+  pack "$scratch/root" "$scratch/layer.tar"
   layer_id=$(sha256sum "$scratch/layer.tar" | cut -d ' ' -f 1)
   gzip --no-name "$scratch/layer.tar"
   size=$(stat --format %s "$scratch/layer.tar.gz")
@@ -141,13 +162,14 @@ END
   {"io.containerd.image.name": "$3", "org.opencontainers.image.ref.name": "${3##*:}"}}]}
 END
   echo '{"imageLayoutVersion": "1.0.0"}' >"$layout/oci-layout"
-  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$layout" -cf "$4.new" .
+  pack "$layout" "$4.new"
   mv "$4.new" "$4"
   rm -rf "$scratch"
   trap - EXIT
   printf '%s  %s MB  %s\n' "$3" "$(awk "BEGIN { printf \"%.1f\", $size / 1000000 }")" "$4"
 }
 
+[[ $most_days =~ ^(0|[1-9][0-9]{0,3})$ ]] || fail "IMAGE_BASE_MAX_DAYS is a number of days, not $most_days"
 (($# >= 2)) || fail "usage: image-archives.sh FOLDER OUT [TAG] [NAME…]"
 folder=$1 out=$2 tag=${3:-latest}
 names=("${@:4}")

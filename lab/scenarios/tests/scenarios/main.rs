@@ -17,6 +17,7 @@ mod go_services;
 mod guides;
 mod hardening;
 mod helm;
+mod images;
 mod installation;
 mod leaks;
 mod local;
