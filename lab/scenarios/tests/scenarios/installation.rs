@@ -1,6 +1,7 @@
 //! An installation on a control plane of its own: applied in one go and again, taken over from earlier manifests, upgraded, rolled
 //! back and removed, by the commands of the guide.
 
+mod controller;
 mod node;
 mod plane;
 mod rights;

@@ -14,6 +14,7 @@ use testkit::environment::{absent, missing, variable};
 use testkit::fleet::{self, Player};
 use testkit::rig::Rig;
 use testkit::{leaks, program};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::plane::Plane;
 use super::{all_commands, commands};
@@ -27,32 +28,47 @@ const MACHINE: &str = "10.99.0.1";
 const SECRET_MANAGER: &str = "secret-manager.localhost";
 const DEPLOYMENTS: [&str; 3] = ["hyperfleet-api", "sentinel", "pullsecret-adapter"];
 
-/// The node, and the parts that its Pods use.
-struct Node {
-    plane: Plane,
-    helm: Helm,
+/// The node has one test at a time: a node agent restarts the kubelet, which cancels a container's start that is under way.
+static NODE: Mutex<()> = Mutex::const_new(());
+
+/// The node, and what installs on it.
+pub(super) struct Node {
+    pub(super) plane: Plane,
+    pub(super) helm: Helm,
     script: String,
     instance: String,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// The addresses of the parts that the fleet plane uses.
+struct Services {
     postgresql: String,
     rabbitmq: String,
 }
 
+/// `None`, with a line that gives the reason, where a part is missing; in CI that is a failure.
+fn part(name: &str) -> Option<String> {
+    variable(name).or_else(|| missing(&format!("{name} is not set; `make real-parts` starts what it names")))
+}
+
+impl Services {
+    fn here() -> Option<Self> {
+        Some(Self { postgresql: part("REAL_POSTGRESQL_URL")?, rabbitmq: part("REAL_RABBITMQ_URL")? })
+    }
+}
+
 impl Node {
     /// `None`, with a line that gives the reason, where a part is missing; in CI that is a failure.
-    fn here() -> Option<Self> {
+    pub(super) async fn here() -> Option<Self> {
         if let Some(why) = variable("REAL_NODE_ABSENT") {
             return absent("a complete node", &why);
         }
-        let part = |name: &str| {
-            variable(name).or_else(|| missing(&format!("{name} is not set; `make real-parts` starts what it names")))
-        };
         Some(Self {
             plane: Plane::of_node(part("REAL_NODE_KUBECONFIG")?, part("REAL_NODE_KUBECTL")?),
             helm: Helm::here()?,
             script: part("REAL_NODE_SCRIPT")?,
             instance: part("REAL_NODE_INSTANCE")?,
-            postgresql: part("REAL_POSTGRESQL_URL")?,
-            rabbitmq: part("REAL_RABBITMQ_URL")?,
+            _alone: NODE.lock().await,
         })
     }
 
@@ -62,16 +78,16 @@ impl Node {
         assert!(output.status.success(), "{command} {arguments:?}: {}", text(&output.stderr));
     }
 
-    /// Assembles the image of the program that was built with this test, and gives it to the node; returns its tag.
-    fn load_image(&self) -> String {
+    /// Assembles the image of a program that was built with this test, and gives it to the node; returns its tag.
+    pub(super) fn load_image(&self, program: &str) -> String {
         let tag = format!("test-{}", std::process::id());
-        let (binary, out) = (program::path("pull-secret"), self.plane.folder().join("images"));
+        let (binary, out) = (program::path(program), self.plane.folder().join("images"));
         let mut script = Command::new(Path::new(ROOT).join("hack/image-archives.sh"));
-        script.arg(binary.parent().unwrap()).arg(&out).args([&tag, "pull-secret"]);
+        script.arg(binary.parent().unwrap()).arg(&out).args([&tag, program]);
         // A build without optimisations is larger than what is released.
         let output = script.env("IMAGE_MAX_BYTES", "250000000").output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
-        self.script("load", &[out.join("pull-secret.tar").to_str().unwrap()]);
+        self.script("load", &[out.join(format!("{program}.tar")).to_str().unwrap()]);
         tag
     }
 
@@ -84,13 +100,13 @@ impl Node {
     }
 
     /// The guide's preparations, with the addresses of these parts.
-    async fn prepare(&self) {
+    async fn prepare(&self, services: &Services) {
         let name = format!("onnode_{}", std::process::id());
-        let mut connection = PgConnection::connect(&self.postgresql).await.unwrap();
+        let mut connection = PgConnection::connect(&services.postgresql).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
-        let server = self.open(&self.postgresql);
+        let server = self.open(&services.postgresql);
         let database = format!("{}/{name}?sslmode=disable", server.rsplit_once('/').unwrap().0);
-        let broker = self.open(&self.rabbitmq);
+        let broker = self.open(&services.rabbitmq);
         let line = |line: &str| match line {
             line if line.ends_with("> database-url") => format!("printf %s '{database}' > database-url\n"),
             line if line.ends_with("> broker-url") => format!("printf %s '{broker}' > broker-url\n"),
@@ -133,7 +149,7 @@ impl Node {
     }
 
     /// The Pods of a namespace, without those that are terminating.
-    fn pods(&self, namespace: &str) -> Vec<Value> {
+    pub(super) fn pods(&self, namespace: &str) -> Vec<Value> {
         let pods = self.plane.kubectl(&["--namespace", namespace, "get", "pods", "--output", "json"]);
         let pods: Value = serde_json::from_str(&pods).unwrap();
         let pods = pods["items"].as_array().unwrap().iter();
@@ -181,7 +197,7 @@ impl Node {
 }
 
 /// Asserts that a Pod's container runs as the specification's `securityContext` says.
-fn assert_is_restricted(pod: &Value) {
+pub(super) fn assert_is_restricted(pod: &Value) {
     let (of_pod, of_container) = (&pod["spec"]["securityContext"], &pod["spec"]["containers"][0]["securityContext"]);
     let runs_as_root = of_container["runAsNonRoot"] != true && of_pod["runAsNonRoot"] != true;
     let drops = &of_container["capabilities"]["drop"];
@@ -192,11 +208,11 @@ fn assert_is_restricted(pod: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_assembled_image_serves_a_cluster_on_a_real_node() {
-    let Some(node) = Node::here() else { return };
+    let (Some(services), Some(node)) = (Services::here(), Node::here().await) else { return };
     let rig = Rig::new().await;
     let store = rig.emulator.address().to_string();
-    let tag = node.load_image();
-    node.prepare().await;
+    let tag = node.load_image("pull-secret");
+    node.prepare(&services).await;
     node.open(&store);
     node.install(&tag, &store.replace("127.0.0.1", SECRET_MANAGER));
     node.start();
