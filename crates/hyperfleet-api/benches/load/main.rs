@@ -6,6 +6,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::print_stderr,
     reason = "a benchmark prints, and fails where it cannot measure"
 )]
 
@@ -15,7 +16,7 @@ mod database;
 mod streams;
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -53,10 +54,52 @@ const UPSTREAM: [(&str, f64); 6] = [
 const UPSTREAM_BASELINE: f64 = 11_200.0;
 
 #[tokio::main]
-async fn main() {
+async fn main() -> ExitCode {
     if variable(SERVE).is_some() {
-        return serve().await;
+        serve().await;
+        return ExitCode::SUCCESS;
     }
+    match Chosen::read() {
+        Ok(chosen) => measure_all(&chosen).await,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The names of what is to be measured.
+struct Chosen {
+    databases: Vec<&'static str>,
+    parts: Vec<&'static str>,
+    requests: Vec<&'static str>,
+}
+
+impl Chosen {
+    /// Reads the variables that choose; without them all is measured.
+    fn read() -> Result<Self, String> {
+        let databases = chosen("LOAD_DATABASES", &["SQLite", "PostgreSQL"])?;
+        if databases == ["PostgreSQL"] && variable("REAL_POSTGRESQL_URL").is_none() {
+            return Err("LOAD_DATABASES is PostgreSQL alone, and REAL_POSTGRESQL_URL is not set".to_owned());
+        }
+        let parts = chosen("LOAD_PARTS", &["requests", "streams"])?;
+        let requests = chosen("LOAD_REQUESTS", &UPSTREAM.map(|(request, _)| request))?;
+        Ok(Self { databases, parts, requests })
+    }
+}
+
+/// Returns the names that a variable lists, in the order of `all`; an unknown one would measure nothing. Without it, all.
+fn chosen(variable_name: &str, all: &[&'static str]) -> Result<Vec<&'static str>, String> {
+    let Some(list) = variable(variable_name) else { return Ok(all.to_vec()) };
+    let listed: Vec<&str> = list.split(',').map(str::trim).collect();
+    if let Some(unknown) = listed.iter().find(|name| !all.contains(name)) {
+        return Err(format!("{variable_name}: `{unknown}` is none of: {}", all.join(", ")));
+    }
+    Ok(all.iter().copied().filter(|name| listed.contains(name)).collect())
+}
+
+async fn measure_all(chosen: &Chosen) {
     let counts = variable("LOAD_CLUSTERS").unwrap_or_else(|| "1000,100000".to_owned());
     let seconds = variable("LOAD_SECONDS").map_or(3, |seconds| seconds.parse().unwrap());
     println!(
@@ -71,28 +114,23 @@ async fn main() {
         println!("(REAL_POSTGRESQL_URL is not set: SQLite only)");
     }
     for count in counts.split(',').map(|count| count.trim().parse().unwrap()) {
-        for part in ["requests", "streams"].into_iter().filter(|part| is_chosen("LOAD_PARTS", part)) {
+        for part in &chosen.parts {
             let mut databases = Vec::new();
-            if is_chosen("LOAD_DATABASES", "SQLite") {
+            if chosen.databases.contains(&"SQLite") {
                 databases.push(Database::sqlite());
             }
-            if let Some(admin) = postgresql.as_ref().filter(|_| is_chosen("LOAD_DATABASES", "PostgreSQL")) {
+            if let Some(admin) = postgresql.as_ref().filter(|_| chosen.databases.contains(&"PostgreSQL")) {
                 databases.push(Database::postgresql(admin).await);
             }
             for database in databases {
-                match part {
+                match *part {
                     "streams" => streams::measure(&database, count, Duration::from_secs(seconds)).await,
-                    _ => measure(&database, count, Duration::from_secs(seconds)).await,
+                    _ => measure(&database, count, Duration::from_secs(seconds), &chosen.requests).await,
                 }
                 database.end().await;
             }
         }
     }
-}
-
-/// Returns true if the variable is not given, or lists that name.
-fn is_chosen(variable_name: &str, name: &str) -> bool {
-    variable(variable_name).is_none_or(|only| only.split(',').any(|one| one.trim() == name))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the environment configures the benchmark")]
@@ -178,12 +216,12 @@ async fn fleet(under: &ServerUnderLoad, database: &Database, count: u64) {
     database.fill(count).await;
 }
 
-async fn measure(database: &Database, count: u64, time: Duration) {
+async fn measure(database: &Database, count: u64, time: Duration, requests: &[&str]) {
     let under = ServerUnderLoad::start(database).await;
     fleet(&under, database, count).await;
     let baseline = baseline::measure(database, time).await;
     println!("{:<10} {count:>8}  {:<13} {baseline:>9.0}", database.name(), "(baseline)");
-    for (request, upstream) in UPSTREAM.into_iter().filter(|(request, _)| is_chosen("LOAD_REQUESTS", request)) {
+    for (request, upstream) in UPSTREAM.into_iter().filter(|(request, _)| requests.contains(request)) {
         let (rate, p50, p99) = load(&under, request, count, time).await;
         let (ours, theirs) = (rate / baseline, upstream / UPSTREAM_BASELINE);
         println!(
