@@ -15,6 +15,8 @@
 //! - A silent, slow or stalled client is closed, and silent ones give way: `serve::tests::connections`.
 //! - Probes answer while the daemon's own runtime is blocked: `probes::tests`.
 //! - A process that holds credentials leaves no core dump: `memory::tests::a_protected_process_leaves_no_core`.
+//! - A client trusts what the file of authorities holds now:
+//!   `connections::tests::replaced_authorities_are_trusted_without_a_restart`.
 //! - A replaced file is read again, and content that cannot be used changes nothing:
 //!   `reload::tests::a_replaced_file_is_read_once_and_a_bad_one_is_kept_out`.
 //! - A file is replaced as a whole: `file::tests::replaces_and_leaves_no_temporary_file`.
@@ -55,6 +57,8 @@ pub mod backoff;
 pub mod calls;
 #[cfg(feature = "serve")]
 pub mod certificates;
+#[cfg(feature = "connections")]
+pub mod connections;
 pub mod environment;
 pub mod faults;
 pub mod file;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use daemon::connections;
 use daemon::retry::{Interrupted, Transient};
 
 use crate::wire::Problem;
@@ -11,20 +12,9 @@ use crate::wire::Problem;
 /// The cause of a failed setup.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The file of certificate authorities could not be read.
-    #[error("cannot read the CA file; check its path and its permissions")]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The file holds no certificate.
-    #[error("cannot use the CA file: it must hold certificates in PEM form")]
-    NoCertificate {
-        /// The file.
-        path: PathBuf,
-    },
+    /// The HTTP client could not be made.
+    #[error(transparent)]
+    Connections(#[from] connections::SetupError),
     /// The token would be sent over plain HTTP.
     #[error(
         "refused to send the bearer token to {host} in clear text; use an https address, or set plain_http_host to this host"
@@ -32,12 +22,6 @@ pub enum SetupError {
     ClearText {
         /// The API's host.
         host: String,
-    },
-    /// The HTTP client could not be made.
-    #[error("cannot set up the HTTP client; check the CA file, the system's certificates and the user agent")]
-    Http {
-        /// The cause.
-        source: reqwest::Error,
     },
 }
 

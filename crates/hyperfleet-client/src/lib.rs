@@ -20,7 +20,6 @@
 
 mod calls;
 mod client;
-mod connections;
 mod error;
 mod identity;
 mod list_query;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::backoff::RetryPolicy;
+use daemon::connections::{Connections, Server};
 use daemon::retry::{Budget, Failure};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
@@ -16,7 +17,6 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use crate::Settings;
-use crate::connections::Http;
 use crate::error::{Error, SetupError};
 use crate::request::Request;
 use crate::retry_after;
@@ -31,7 +31,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 /// The way to the API.
 #[derive(Debug)]
 pub(crate) struct Transport {
-    http: Http,
+    http: Connections,
     token: Option<TokenFile>,
     attempt_timeout: Duration,
     retry: RetryPolicy,
@@ -49,8 +49,15 @@ pub(crate) struct Answer {
 impl Transport {
     pub(crate) fn new(settings: &Settings) -> Result<Self, SetupError> {
         settings.check()?;
+        let server = Server {
+            authorities: "the API's certificate authorities",
+            is_plain: settings.base_url.is_plain(),
+            ca_file: settings.ca_file.clone(),
+            user_agent: settings.user_agent.clone(),
+            connect_timeout: settings.attempt_timeout,
+        };
         Ok(Self {
-            http: Http::new(settings)?,
+            http: Connections::new(server)?,
             token: settings.token.clone().map(TokenFile::new),
             attempt_timeout: settings.attempt_timeout,
             retry: settings.retry,
