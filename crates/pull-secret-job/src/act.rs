@@ -7,7 +7,10 @@ use fleet_model::names::trace::{
     ADD_VERSION, CREATE_SECRET, DELETE_SECRET, DESTROY_VERSION, READ_BACK, UPDATE_RECORD, VERSION,
 };
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::{ErrorKind, Metadata, NewSecret, Replication, SecretStore, StoreError, Version, VersionNumber};
+use secret_store::{
+    ErrorKind, LiveVersion, Metadata, NewSecret, NewVersion, Replication, SecretStore, StoreError, Version,
+    VersionNumber,
+};
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument as _, info, info_span};
@@ -79,7 +82,7 @@ impl<S: SecretStore> Performer<'_, S> {
                         Err(again) => again,
                     }
                 }
-                Action::Add { content, number } => self.add(*content, *number).await?,
+                Action::Add { content, number, record } => self.add(*content, *number, record).await?,
                 Action::Destroy(number) => self.destroy(*number).instrument(step!(DESTROY_VERSION)).await?,
                 Action::Delete { etag } => self.delete(etag).instrument(step!(DELETE_SECRET)).await?,
             };
@@ -129,13 +132,18 @@ impl<S: SecretStore> Performer<'_, S> {
         Ok(Ok(etag))
     }
 
-    async fn add(&mut self, content: Content, expected: VersionNumber) -> Result<Progress, RunError> {
+    async fn add(
+        &mut self,
+        content: Content,
+        expected: VersionNumber,
+        record: &BTreeMap<String, String>,
+    ) -> Result<Progress, RunError> {
         let copied;
         let bytes = match (content, self.content) {
             (Content::Desired, Some(desired)) => desired,
             (Content::Desired, None) => return Ok(Progress::ObserveAgain("there is no pull secret to add")),
             (Content::CopyOf(source), _) => match self.session.read(source).await? {
-                Version::Live(content) => {
+                Version::Live(LiveVersion { content, .. }) => {
                     copied = content;
                     &copied
                 }
@@ -148,7 +156,8 @@ impl<S: SecretStore> Performer<'_, S> {
         info!(operation = "add-secret-version", "Adding secret version with pull secret data");
         let start = Instant::now();
         let traced = info_span!(target: SPANS, ADD_VERSION, otel.kind = "client", { VERSION } = Empty);
-        let adding = self.session.store.add_version(self.session.secret, bytes).instrument(traced.clone());
+        let new = NewVersion { number: expected, content: bytes, record };
+        let adding = self.session.store.add_version(self.session.secret, &new).instrument(traced.clone());
         let number = match self.session.caller.call_once(adding).await? {
             Ok(number) => number,
             Err(error) => return self.after_failed_addition(error, expected).await,
@@ -175,6 +184,9 @@ impl<S: SecretStore> Performer<'_, S> {
         if error.kind == ErrorKind::NotFound {
             return Ok(Progress::ObserveAgain("the secret was deleted concurrently, or its metadata lags"));
         }
+        if error.kind == ErrorKind::Changed {
+            return Ok(Progress::ObserveAgain("another run has added a version concurrently"));
+        }
         self.done.failed_additions += 1;
         self.session.caller.pause_after(self.done.failed_additions, error).await?;
         self.done.unanswered.get_or_insert(expected);
@@ -185,9 +197,9 @@ impl<S: SecretStore> Performer<'_, S> {
     async fn verify(&mut self, number: VersionNumber, written: &SecretSlice<u8>) -> Result<Progress, RunError> {
         let start = Instant::now();
         match self.session.read(number).await? {
-            Version::Live(read) if read.expose_secret() == written.expose_secret() => {
-                self.session.log_verified(number, read.expose_secret().len(), elapsed(start));
-                self.done.read_back = Some(read);
+            Version::Live(read) if read.content.expose_secret() == written.expose_secret() => {
+                self.session.log_verified(number, read.content.expose_secret().len(), elapsed(start));
+                self.done.read_back = Some(read.content);
                 Ok(Progress::Done)
             }
             Version::Live(_) => Err(RunError::unverified(number)),

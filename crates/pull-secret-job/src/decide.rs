@@ -11,12 +11,15 @@
 //!   the newer content back on top.
 //! * **Only versions that this project is known to have added are destroyed.** An announcement carries a digest of the content,
 //!   so that a version which a killed run has added is distinguished from one that was added by hand.
+//!   A store that keeps the record [with the version](Records::WithVersion) needs one write: it accepts a version only on top
+//!   of the one that this run has observed, and with it the record that the run has decided on.
 //! * **A secret of another incarnation of the cluster is not changed**, unless it is taken over explicitly: generations of
 //!   two incarnations cannot be compared, and the content may be another owner's.
 //!
 //! The observation starts at the recorded version: an older version of the same content, from before a rotation and back,
 //! stays until it is pruned.
 
+mod facts;
 pub mod kubernetes_secret;
 mod plan;
 
@@ -24,87 +27,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use fleet_model::{ClusterId, Generation, Incarnation, Owner};
-use secret_store::{Metadata, VersionNumber};
+use fleet_model::{Generation, Incarnation, Owner};
+use secret_store::{Metadata, Records, VersionNumber};
 
+pub use facts::{Desired, Identity, Observed, VersionState};
 pub use plan::{Action, Cause, Content, Plan};
 
 use crate::record::Record;
 
-/// The cluster that a run acts for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Id of the cluster.
-    pub cluster: ClusterId,
-    /// Incarnation of the cluster, if known.
-    pub incarnation: Option<Incarnation>,
-    /// Generation of the cluster's specification that the run acts for, if known.
-    pub generation: Option<Generation>,
-}
-
-/// The desired secret.
-#[derive(Clone, Debug)]
-pub struct Desired {
-    /// Cluster that it belongs to.
-    pub identity: Identity,
-    /// Labels that must be on the secret; others may be too.
-    pub labels: BTreeMap<String, String>,
-    /// Take over a secret of another incarnation of the cluster.
-    pub adopt: bool,
-    /// Digest of the content.
-    pub content: Digest,
-    /// Keyed digest for annotations and results, if there is a key.
-    pub published_digest: Option<String>,
-    /// Number of versions of this project that are kept, the current one included; 0 keeps all.
-    pub retain: usize,
-    /// Add a version even if the newest one holds the content.
-    pub always_add: bool,
-}
-
-/// The observed secret.
-#[derive(Clone, Debug, Default)]
-pub struct Observed {
-    /// Metadata of the secret; `None` if it does not exist.
-    pub secret: Option<Metadata>,
-    /// The versions from the recorded one up to the highest.
-    pub versions: BTreeMap<VersionNumber, VersionState>,
-    /// The versions that this run has added.
-    pub added: BTreeSet<VersionNumber>,
-}
-
-// === impl Identity ===
-
-impl Identity {
-    /// Returns true if a secret of this recorded incarnation belongs to another cluster with the same id. An incarnation
-    /// that is not known differs from none.
-    pub(crate) fn differs_from(&self, recorded: Option<&Incarnation>) -> bool {
-        self.incarnation.as_ref().zip(recorded).is_some_and(|(own, recorded)| own != recorded)
-    }
-
-    /// Returns the recorded generation if it is newer than this run's.
-    pub(crate) fn newer_generation(&self, recorded: Option<Generation>) -> Option<Generation> {
-        recorded.filter(|recorded| self.generation.is_some_and(|own| *recorded > own))
-    }
-}
-
-/// State of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VersionState {
-    /// It can be read and has this digest.
-    Live(Digest),
-    /// It is disabled.
-    Disabled,
-    /// It is destroyed.
-    Destroyed,
-}
-
 /// Plans the actions after which the secret exists, is managed, and its highest version holds the desired content.
 pub fn store(desired: &Desired, observed: &Observed) -> Plan {
-    let Some(secret) = &observed.secret else { return create(desired) };
-    if let Some(refusal) = refuse(desired, secret) {
+    let Some(secret) = &observed.secret else { return create(desired, observed.place) };
+    let mut record = observed.record();
+    if let Some(refusal) = refuse(desired, secret, &record) {
         return refusal;
     }
-    let mut record = Record::read(&secret.annotations);
     if desired.identity.differs_from(record.incarnation.as_ref()) {
         // It is taken over: generations of another incarnation are not comparable.
         record.generation = None;
@@ -115,7 +52,11 @@ pub fn store(desired: &Desired, observed: &Observed) -> Plan {
     }
     let head = observed.versions.last_key_value().map(|(number, state)| (*number, *state));
     match head {
-        Some((head, state)) if state == VersionState::Live(desired.content) && !view.must_add() => view.keep(head),
+        Some((head, state))
+            if state == VersionState::Live(desired.content) && !view.must_add() && view.is_recorded(head) =>
+        {
+            view.keep(head)
+        }
         Some((head, VersionState::Live(_))) if view.is_overtaken(head) => view.accept(head),
         Some((head, state)) => view.add(head.next(), view.cause_of_adding(head, state)),
         None => view.add(VersionNumber::FIRST, Cause::NoVersion),
@@ -123,25 +64,25 @@ pub fn store(desired: &Desired, observed: &Observed) -> Plan {
 }
 
 /// Refuses a secret that is unmanaged or belongs to another incarnation of the cluster.
-pub fn refuse(desired: &Desired, secret: &Metadata) -> Option<Plan> {
+pub fn refuse(desired: &Desired, secret: &Metadata, record: &Record) -> Option<Plan> {
     let owner = Owner::of(&secret.labels);
     if !owner.is(&desired.identity.cluster) {
         return Some(Plan::new(Reason::NameConflict, Cause::Unmanaged(owner)));
     }
-    let recorded = Record::read(&secret.annotations).incarnation;
+    let recorded = record.incarnation.as_ref();
     let other = recorded.filter(|recorded| desired.identity.differs_from(Some(recorded)) && !desired.adopt);
-    other.map(|other| Plan::new(Reason::DifferentIncarnation, Cause::OtherIncarnation(other)))
+    other.map(|other| Plan::new(Reason::DifferentIncarnation, Cause::OtherIncarnation(other.clone())))
 }
 
 /// Plans the actions after which nothing of this cluster is left. A secret that is not this cluster's is left alone: a
 /// deletion never waits for an unmanaged secret.
-pub fn delete(identity: &Identity, secret: Option<&Metadata>) -> Plan {
-    let Some(secret) = secret else { return Plan::new(Reason::SecretAbsent, Cause::Missing) };
+pub fn delete(identity: &Identity, observed: &Observed) -> Plan {
+    let Some(secret) = &observed.secret else { return Plan::new(Reason::SecretAbsent, Cause::Missing) };
     let owner = Owner::of(&secret.labels);
     if !owner.is(&identity.cluster) {
         return Plan::new(Reason::UnmanagedSecretKept, Cause::Unmanaged(owner));
     }
-    let record = Record::read(&secret.annotations);
+    let record = observed.record();
     if let Some(other) = record.incarnation.filter(|recorded| identity.differs_from(Some(recorded))) {
         return Plan::new(Reason::UnmanagedSecretKept, Cause::OtherIncarnation(other));
     }
@@ -153,7 +94,7 @@ pub fn delete(identity: &Identity, secret: Option<&Metadata>) -> Plan {
 }
 
 /// The first version of a secret that a run creates has the number 1 and is its own, so the record comes with the secret.
-fn create(desired: &Desired) -> Plan {
+fn create(desired: &Desired, place: Records) -> Plan {
     let first = VersionNumber::FIRST;
     let record = Record {
         generation: desired.identity.generation,
@@ -168,7 +109,16 @@ fn create(desired: &Desired) -> Plan {
     Plan::new(Reason::SecretStored, Cause::Missing)
         .holding(first)
         .then(Action::Create { labels: desired.labels.clone(), annotations })
-        .then(Action::Add { content: Content::Desired, number: first })
+        .then(add(Content::Desired, first, &record, place))
+}
+
+/// Adds a version, with its record if versions have one in this store.
+fn add(content: Content, number: VersionNumber, record: &Record, place: Records) -> Action {
+    let mut written = BTreeMap::new();
+    if place == Records::WithVersion {
+        record.write(&mut written);
+    }
+    Action::Add { content, number, record: written }
 }
 
 /// A managed secret.
@@ -184,6 +134,15 @@ impl View<'_> {
         self.desired.always_add && self.observed.added.is_empty()
     }
 
+    /// True if the head's own record is what this run would write, where versions have one. A generation is recorded even if
+    /// the content stays: without it an older run could write after this one.
+    fn is_recorded(&self, head: VersionNumber) -> bool {
+        let is_current = |record: &Record| {
+            record.generation >= self.desired.identity.generation && record.incarnation == self.incarnation()
+        };
+        self.observed.place == Records::UnderEtag || self.observed.records.get(&head).is_some_and(is_current)
+    }
+
     /// Without generations no run is older: a run that has stored its content does not undo a later one.
     fn is_overtaken(&self, head: VersionNumber) -> bool {
         let added = &self.observed.added;
@@ -192,7 +151,8 @@ impl View<'_> {
 
     fn cause_of_adding(&self, head: VersionNumber, state: VersionState) -> Cause {
         match state {
-            VersionState::Live(content) if content == self.desired.content => Cause::AlwaysAdd,
+            VersionState::Live(content) if content == self.desired.content && self.must_add() => Cause::AlwaysAdd,
+            VersionState::Live(content) if content == self.desired.content => Cause::RecordedForAnother(head),
             VersionState::Live(_) => Cause::OtherContent(head),
             VersionState::Disabled => Cause::Disabled(head),
             VersionState::Destroyed => Cause::Destroyed(head),
@@ -262,11 +222,13 @@ impl View<'_> {
         };
         let mut record = self.confirmed(number);
         record.added.insert(number);
-        let plan = Plan::new(Reason::SecretStored, cause)
-            .holding(number)
-            .recording(self.secret, &claim, Some(&self.desired.labels))
-            .then(Action::Add { content: Content::Desired, number });
-        self.confirm(plan, number, record)
+        let plan = Plan::new(Reason::SecretStored, cause).holding(number);
+        let place = self.observed.place;
+        let plan = match place {
+            Records::UnderEtag => plan.recording(self.secret, &claim, Some(&self.desired.labels)),
+            Records::WithVersion => plan,
+        };
+        self.confirm(plan.then(add(Content::Desired, number, &record, place)), number, record)
     }
 
     /// Destroys the surplus and records `current`. The recorded version, and those above it, are destroyed after the record
@@ -333,11 +295,11 @@ impl View<'_> {
             return plan.destroying(strays).recording(self.secret, &record, None);
         };
         let number = head.next();
-        let plan = plan.then(Action::Add { content: Content::CopyOf(newest), number });
         strays.extend(Some(newest).filter(|newest| self.is_managed(*newest)));
         record.added.retain(|number| !strays.contains(number));
         record.added.insert(number);
         record = Record { version: Some(number), announced: None, announced_digest: None, ..record };
+        let plan = plan.then(add(Content::CopyOf(newest), number, &record, self.observed.place));
         plan.destroying(strays).recording(self.secret, &record, None)
     }
 

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::{Digest, Limits};
+use fleet_model::{ClusterId, Owner};
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::{ErrorKind, Metadata, SecretStore, Version, VersionNumber};
+use secret_store::{ErrorKind, LiveVersion, Metadata, Records, SecretStore, Version, VersionNumber};
 
 use crate::decide::{Observed, VersionState};
 use crate::outcome::RunError;
@@ -54,10 +55,23 @@ impl<S: SecretStore> Session<'_, S> {
                 self.read_upwards(self.highest_listed().await?, &mut versions).await?;
             }
         }
+        let Versions { states, contents, records } = versions;
+        let place = S::capabilities().records;
         Ok(Observation {
-            observed: Observed { secret, versions: versions.states, added: added.clone() },
-            contents: versions.contents,
+            observed: Observed { secret, versions: states, added: added.clone(), place, records },
+            contents,
         })
+    }
+
+    /// Observes what a deletion needs: the metadata, and the record where it is in the versions. Versions of a secret that is
+    /// not this cluster's are not read.
+    pub(crate) async fn observe_for_deletion(&self, cluster: &ClusterId) -> Result<Observed, RunError> {
+        let secret = self.find().await?;
+        let is_managed = secret.as_ref().is_some_and(|secret| Owner::of(&secret.labels).is(cluster));
+        match S::capabilities().records {
+            Records::WithVersion if is_managed => Ok(self.observe(secret, &BTreeSet::new()).await?.observed),
+            _ => Ok(Observed { secret, ..Observed::default() }),
+        }
     }
 
     async fn highest_listed(&self) -> Result<VersionNumber, RunError> {
@@ -93,6 +107,7 @@ impl<S: SecretStore> Session<'_, S> {
 struct Versions {
     states: BTreeMap<VersionNumber, VersionState>,
     contents: BTreeMap<VersionNumber, SecretSlice<u8>>,
+    records: BTreeMap<VersionNumber, Record>,
 }
 
 impl Versions {
@@ -102,9 +117,12 @@ impl Versions {
             Version::Absent => return false,
             Version::Disabled => VersionState::Disabled,
             Version::Destroyed => VersionState::Destroyed,
-            Version::Live(content) => {
+            Version::Live(LiveVersion { content, record }) => {
                 let digest = content_digest(content.expose_secret());
                 self.contents.insert(number, content);
+                if !record.is_empty() {
+                    self.records.insert(number, Record::read(&record));
+                }
                 VersionState::Live(digest)
             }
         };

@@ -38,6 +38,9 @@ pub struct Details {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gcp_project: Option<String>,
+    /// The address of OpenBao or Vault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vault_address: Option<String>,
     /// The generation that the run acted for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
@@ -74,12 +77,10 @@ pub(crate) struct RunError {
     pub(crate) hint: Option<String>,
     /// Operation that failed, as the log names it.
     pub(crate) operation: &'static str,
-    /// Phase that failed.
-    pub(crate) phase: &'static str,
+    /// Phase that failed; `None` for the one that stores the pull secret.
+    pub(crate) phase: Option<&'static str>,
 }
 
-/// Name of the phase that stores the pull secret.
-pub(crate) const STORE_PHASE: &str = "gcp-secret-manager";
 /// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
 pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
 
@@ -94,7 +95,8 @@ impl Details {
         Self {
             cluster_id: Some(settings.identity.cluster.to_string()),
             secret_name: Some(settings.secret.to_string()),
-            gcp_project: Some(settings.store.project.to_string()),
+            gcp_project: settings.store.project().map(ToString::to_string),
+            vault_address: settings.store.vault_address().map(str::to_owned),
             generation: settings.identity.generation.map(|generation| generation.to_string()),
             namespace: key.map(|key| key.namespace.clone()),
             k8s_secret_name: key.map(|key| key.name.clone()),
@@ -105,12 +107,12 @@ impl Details {
 
 impl RunError {
     pub(crate) fn new(operation: &'static str, reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), hint: None, operation, phase: STORE_PHASE }
+        Self { reason, message: message.into(), hint: None, operation, phase: None }
     }
 
     /// The same error, reported for the phase of the Kubernetes Secret.
     pub(crate) fn in_kubernetes_secret_phase(self) -> Self {
-        Self { phase: KUBERNETES_SECRET_PHASE, ..self }
+        Self { phase: Some(KUBERNETES_SECRET_PHASE), ..self }
     }
 
     pub(crate) fn contended(additions: usize) -> Self {
@@ -145,7 +147,7 @@ impl From<KubernetesError> for RunError {
             ),
             _ => error.hint(),
         };
-        Self { hint, phase: KUBERNETES_SECRET_PHASE, ..failed }
+        Self { hint, phase: Some(KUBERNETES_SECRET_PHASE), ..failed }
     }
 }
 
@@ -222,7 +224,7 @@ fn reason_in_kubernetes(kind: kubernetes::ErrorKind) -> Reason {
 /// Operation that a call belongs to, as the log names it, and the beginning of the message of its failure.
 fn step(operation: Operation) -> (&'static str, &'static str) {
     match operation {
-        Operation::Connect => ("init-client", "Failed to create secretmanager client"),
+        Operation::Connect => ("init-client", "Failed to create the client of the secret store"),
         Operation::List => ("list-secrets", "Failed to list secrets"),
         Operation::Find
         | Operation::FindVersion

@@ -13,13 +13,13 @@ use fleet_model::names::trace::{
     VERSION,
 };
 use kubernetes::{Cluster, SecretKey};
-use secret_store::{SecretStore, StoreError, VersionNumber};
+use secret_store::{ProjectId, SecretStore, StoreError, VersionNumber};
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::act::elapsed;
-use crate::outcome::{Details, KUBERNETES_SECRET_PHASE, Outcome, RunError, STORE_PHASE};
+use crate::outcome::{Details, KUBERNETES_SECRET_PHASE, Outcome, RunError};
 use crate::session::{Caller, Session};
 use crate::settings::{KubernetesSecretSettings, Settings, Task};
 
@@ -39,11 +39,11 @@ const CLUSTERS: &str = "clusters";
 
 /// Carries out `settings` and logs each step, until `budget` is spent.
 ///
-/// `connect` creates the store's client; it sends nothing yet.
+/// `connect` creates the client of [`Settings::store`], which records its calls; it sends nothing yet.
 pub async fn run<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(&secret_store::Settings) -> Result<S, StoreError>,
+    connect: impl AsyncFnOnce(CallLog) -> Result<S, StoreError>,
 ) -> Outcome {
     let traced = info_span!(
         target: SPANS,
@@ -59,9 +59,9 @@ pub async fn run<S: SecretStore>(
     let span = info_span!(
         "run",
         component = COMPONENT,
-        phase = STORE_PHASE,
+        phase = settings.store.phase(),
         cluster_id = settings.identity.cluster.as_str(),
-        gcp_project = settings.store.project.as_str(),
+        gcp_project = settings.store.project().map(ProjectId::as_str),
         secret_name = settings.secret.as_str(),
         trace_id = settings.trace.as_ref().map(TraceContext::trace_id),
     );
@@ -88,7 +88,7 @@ pub async fn run<S: SecretStore>(
 async fn phases<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(&secret_store::Settings) -> Result<S, StoreError>,
+    connect: impl AsyncFnOnce(CallLog) -> Result<S, StoreError>,
     details: &mut Details,
 ) -> Result<Phase, RunError> {
     let input = match &settings.task {
@@ -99,9 +99,8 @@ async fn phases<S: SecretStore>(
     let goal = if input.is_some() { "storage" } else { "deletion" };
     info!(operation = "start", "Starting pull secret {goal} operation{mode}");
     let (store_calls, kubernetes_calls) = (CallLog::default(), CallLog::default());
-    let store_settings = secret_store::Settings { calls: Some(store_calls.clone()), ..settings.store.clone() };
-    let store = budget.run(connect(&store_settings)).await??;
-    info!(operation = "client-initialized", "Successfully initialized Secret Manager client");
+    let store = budget.run(connect(store_calls.clone())).await??;
+    info!(operation = "client-initialized", "Successfully initialized {} client", settings.store.name());
     details.secret_path = Some(store.path(&settings.secret));
     details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
     // Both clients are created before anything is written: an invalid kubeconfig fails at once.
@@ -200,6 +199,7 @@ fn finish(settings: &Settings, result: Result<Phase, RunError>, mut details: Det
             let hint = failed.hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();
             let message = format!("{}{hint}", failed.message);
             let RunError { operation, phase, reason, .. } = failed;
+            let phase = phase.unwrap_or_else(|| settings.store.phase());
             // The last line is about the same Secret as the lines of its phase.
             let of_phase = settings.kubernetes_secret.as_ref().filter(|_| phase == KUBERNETES_SECRET_PHASE);
             let _entered = of_phase.map(|secret| kubernetes_secret::span(&secret.key).entered());

@@ -3,7 +3,9 @@
 mod kubernetes_secret;
 mod parse;
 mod resolve;
+mod store;
 pub mod table;
+mod vault;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +15,7 @@ use std::time::Duration;
 use fleet_model::TraceContext;
 use kubernetes::SecretKey;
 use secrecy::SecretString;
-use secret_store::{Replication, SecretId};
+use secret_store::{ProjectId, Replication, SecretId, VaultSettings};
 
 pub use resolve::{hosted_cluster_patch, resolve, resolve_export, resolve_log, resolve_names, resolve_paths};
 pub use table::TABLE;
@@ -35,7 +37,7 @@ pub struct Settings {
     /// Name of the secret in the store.
     pub secret: SecretId,
     /// The store.
-    pub store: secret_store::Settings,
+    pub store: Store,
     /// Trace that the run belongs to.
     pub trace: Option<TraceContext>,
     /// Maximum time of the whole run.
@@ -46,6 +48,15 @@ pub struct Settings {
     pub results_path: Option<PathBuf>,
     /// File that the termination message is written to, if it exists.
     pub termination_log: PathBuf,
+}
+
+/// The secret store of a run.
+#[derive(Clone, Debug)]
+pub enum Store {
+    /// Google Secret Manager.
+    Google(secret_store::Settings),
+    /// OpenBao or Vault.
+    Vault(VaultSettings),
 }
 
 /// Task of a run.
@@ -122,6 +133,50 @@ pub struct InvalidSettings(pub Vec<String>);
 impl fmt::Display for InvalidSettings {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0.join("; "))
+    }
+}
+
+// === impl Store ===
+
+impl Store {
+    /// Returns the project at Google; `None` for another store.
+    pub fn project(&self) -> Option<&ProjectId> {
+        match self {
+            Self::Google(settings) => Some(&settings.project),
+            Self::Vault(_) => None,
+        }
+    }
+
+    /// Returns the address of OpenBao or Vault; `None` for another store.
+    pub(crate) fn vault_address(&self) -> Option<&str> {
+        match self {
+            Self::Google(_) => None,
+            Self::Vault(settings) => Some(settings.address.as_str()),
+        }
+    }
+
+    /// Returns the name of the store, for people.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Google(_) => "Secret Manager",
+            Self::Vault(_) => "Vault",
+        }
+    }
+
+    /// Returns the name of the phase that stores the pull secret.
+    pub(crate) fn phase(&self) -> &'static str {
+        match self {
+            Self::Google(_) => "gcp-secret-manager",
+            Self::Vault(_) => "vault",
+        }
+    }
+
+    /// Returns the host that requests are sent to without encryption, if they are.
+    pub fn plain_host(&self) -> Option<&str> {
+        match self {
+            Self::Google(settings) => settings.plain_host(),
+            Self::Vault(settings) => settings.address.plain_host(),
+        }
     }
 }
 

@@ -12,9 +12,9 @@ use daemon::{output, proxy};
 use fleet_model::ClusterId;
 use fleet_model::job::Reason;
 use fleet_model::names::trace::SERVICE_JOB;
-use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
+use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings, Store};
 use pull_secret_job::{Details, Outcome, report};
-use secret_store::{GoogleSecretManager, ProjectId};
+use secret_store::{GoogleSecretManager, ProjectId, VaultSettings, VaultStore};
 use tracing::error;
 
 use crate::cli::{self, JobFlags};
@@ -58,7 +58,7 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
         runtime.block_on(async {
             let stop = daemon::shutdown::on_signal().context("cannot listen for signals")?;
             let budget = Budget::new(settings.run_timeout, stop);
-            Ok::<_, anyhow::Error>(pull_secret_job::run(&settings, &budget, GoogleSecretManager::connect).await)
+            Ok::<_, anyhow::Error>(store_in(&settings, &budget).await)
         })
     };
     let outcome = unless_it_panics(run).unwrap_or_else(|| Ok(broken()))?;
@@ -66,6 +66,23 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     // A resolver thread that still waits for an answer must not hold the process back.
     runtime.shutdown_background();
     Ok(ExitCode::from(outcome.reason.exit_code()))
+}
+
+/// Runs with the client of the store that the settings choose.
+async fn store_in(settings: &Settings, budget: &Budget) -> Outcome {
+    match &settings.store {
+        Store::Google(google) => {
+            let connect = async |calls| {
+                let settings = secret_store::Settings { calls: Some(calls), ..google.clone() };
+                GoogleSecretManager::connect(&settings).await
+            };
+            pull_secret_job::run(settings, budget, connect).await
+        }
+        Store::Vault(vault) => {
+            let connect = async |calls| VaultStore::connect(&VaultSettings { calls: Some(calls), ..vault.clone() });
+            pull_secret_job::run(settings, budget, connect).await
+        }
+    }
 }
 
 fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {

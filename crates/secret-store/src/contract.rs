@@ -3,6 +3,7 @@
 //! Adding a version and reading one by its number are strongly consistent: what was added is read at once. Everything
 //! else (metadata, lists) may lag for minutes, also after this process's own writes. A write that carries the
 //! [`Metadata::etag`] of a lagging read fails with [`ErrorKind::Changed`](crate::ErrorKind::Changed) and changes nothing.
+//! The differences between stores are stated as [`Capabilities`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -47,12 +48,12 @@ pub trait SecretStore: Send + Sync {
     /// Deletes the secret with all its versions, if it is still at `etag`. Returns false if it did not exist.
     fn delete(&self, secret: &SecretId, etag: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Adds a version. After a transient failure it may have been added nevertheless: read by number before adding
-    /// again.
+    /// Adds a version and returns its number: see [`Adds`]. After a transient failure it may have been added nevertheless:
+    /// read by number before adding again.
     fn add_version(
         &self,
         secret: &SecretId,
-        content: &SecretSlice<u8>,
+        new: &NewVersion<'_>,
     ) -> impl Future<Output = Result<VersionNumber, StoreError>> + Send;
 
     /// Reads the version with this number, checked against the store's checksum.
@@ -92,6 +93,33 @@ pub trait SecretStore: Send + Sync {
 pub struct Capabilities {
     /// The largest content of a version, in bytes.
     pub max_content_bytes: usize,
+    /// The number that an added version gets.
+    pub adds: Adds,
+    /// The place of a run's record.
+    pub records: Records,
+    /// Number of versions that a secret keeps; the store removes older ones by itself. `None` if it keeps all.
+    pub versions_kept: Option<usize>,
+}
+
+/// The number that an added version gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    /// The next free one. It is not the stated one if another writer was faster.
+    Open,
+    /// The stated one. The call fails with `Changed` if another version has that number, or if it is not the next one;
+    /// it succeeds if the same version was added before.
+    Exclusive,
+}
+
+/// The place of a run's record: the generation, the incarnation and the versions of the runs so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Records {
+    /// In the annotations, which are changed under the etag.
+    #[default]
+    UnderEtag,
+    /// In each version, written with its content in one call. The annotations hold a copy for lists; a store of this kind
+    /// may accept a change of metadata that is based on an older etag than its own, if both come at the same moment.
+    WithVersion,
 }
 
 /// A secret without its content.
@@ -158,10 +186,29 @@ pub struct Replica {
     pub kms_key: Option<String>,
 }
 
+/// A version to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct NewVersion<'a> {
+    /// The number that it is to get.
+    pub number: VersionNumber,
+    /// The content.
+    pub content: &'a SecretSlice<u8>,
+    /// The record; only a store with [`Records::WithVersion`] keeps it.
+    pub record: &'a BTreeMap<String, String>,
+}
+
+/// A readable version.
+pub struct LiveVersion {
+    /// The content.
+    pub content: SecretSlice<u8>,
+    /// The record that it was added with; empty if there is none.
+    pub record: BTreeMap<String, String>,
+}
+
 /// A version that was read by its number.
 pub enum Version {
-    /// Readable, with its content.
-    Live(SecretSlice<u8>),
+    /// Readable.
+    Live(LiveVersion),
     /// Not readable until it is enabled again.
     Disabled,
     /// Permanently without content.
@@ -222,6 +269,31 @@ pub struct Permissions {
     pub missing: BTreeSet<Permission>,
     /// Not known without trying.
     pub unknown: BTreeSet<Permission>,
+}
+
+// === impl NewVersion ===
+
+impl<'a> NewVersion<'a> {
+    /// Returns a version without a record.
+    pub fn without_record(number: VersionNumber, content: &'a SecretSlice<u8>) -> Self {
+        const NOTHING: &BTreeMap<String, String> = &BTreeMap::new();
+        Self { number, content, record: NOTHING }
+    }
+}
+
+// === impl LiveVersion ===
+
+impl LiveVersion {
+    /// Returns a version without a record.
+    pub fn without_record(content: SecretSlice<u8>) -> Self {
+        Self { content, record: BTreeMap::new() }
+    }
+}
+
+impl fmt::Debug for LiveVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LiveVersion").field("record", &self.record).finish_non_exhaustive()
+    }
 }
 
 // === impl Version ===

@@ -65,6 +65,28 @@ pub enum ErrorKind {
 /// A call to a secret store that failed; the resource is the full name of a secret or of a version.
 pub type StoreError = ServiceError<ErrorKind>;
 
+// === impl Operation ===
+
+impl Operation {
+    /// Returns the name of the operation's call in metrics, at every store that of Google's API.
+    pub(crate) fn metric_name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Find => "get_secret",
+            Self::List => "list_secrets",
+            Self::Create => "create_secret",
+            Self::Update => "update_secret",
+            Self::Delete => "delete_secret",
+            Self::AddVersion => "add_secret_version",
+            Self::ReadVersion => "access_secret_version",
+            Self::FindVersion => "get_secret_version",
+            Self::ListVersions => "list_secret_versions",
+            Self::DestroyVersion => "destroy_secret_version",
+            Self::CheckPermissions => "test_iam_permissions",
+        }
+    }
+}
+
 impl fmt::Display for Operation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -17,11 +17,11 @@ use google_cloud_gax::retry_policy::NeverRetry;
 use google_cloud_secretmanager_v1::Result as GoogleResult;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use google_cloud_wkt::FieldMask;
-use secrecy::SecretSlice;
 use tokio::time::{Instant, timeout};
 
 use crate::contract::{
-    Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Secret, Version, VersionSummary,
+    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
+    Secret, Version, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{Endpoint, ProjectId, SecretId, SecretStore, Settings, StoreError, VersionNumber};
@@ -88,7 +88,7 @@ impl GoogleSecretManager {
                 Ok(Err(error)) => errors::status_code(error),
                 Err(_elapsed) => calls::TIMED_OUT,
             };
-            calls.record(operation_name(operation), status_code, start.elapsed());
+            calls.record(operation.metric_name(), status_code, start.elapsed());
         }
         match answered {
             Ok(Ok(answer)) => Ok(answer),
@@ -110,7 +110,12 @@ impl fmt::Debug for GoogleSecretManager {
 
 impl SecretStore for GoogleSecretManager {
     fn capabilities() -> Capabilities {
-        Capabilities { max_content_bytes: MAX_CONTENT_BYTES }
+        Capabilities {
+            max_content_bytes: MAX_CONTENT_BYTES,
+            adds: Adds::Open,
+            records: Records::UnderEtag,
+            versions_kept: None,
+        }
     }
 
     fn path(&self, secret: &SecretId) -> String {
@@ -187,9 +192,9 @@ impl SecretStore for GoogleSecretManager {
         }
     }
 
-    async fn add_version(&self, secret: &SecretId, content: &SecretSlice<u8>) -> Result<VersionNumber, StoreError> {
+    async fn add_version(&self, secret: &SecretId, new: &NewVersion<'_>) -> Result<VersionNumber, StoreError> {
         let path = self.path(secret);
-        let payload = convert::payload(content);
+        let payload = convert::payload(new.content);
         let request = with_user_agent(self.client.add_secret_version().set_parent(&path).set_payload(payload)).send();
         let added = self.call(Operation::AddVersion, &path, request).await?;
         convert::version_number(&added.name).ok_or_else(|| {
@@ -202,7 +207,7 @@ impl SecretStore for GoogleSecretManager {
         let request = with_user_agent(self.client.access_secret_version().set_name(&path)).send();
         match self.call(Operation::ReadVersion, &path, request).await {
             Ok(answer) => convert::content(answer)
-                .map(Version::Live)
+                .map(|content| Version::Live(LiveVersion::without_record(content)))
                 .ok_or_else(|| errors::failed(Operation::ReadVersion, path, ErrorKind::Corrupt)),
             Err(error) => errors::version_state(error),
         }
@@ -279,24 +284,6 @@ fn credentials(endpoint: &Endpoint) -> Result<Credentials, &'static str> {
         Endpoint::Provider | Endpoint::Custom(_) => {
             credentials::Builder::default().build().map_err(|error| errors::of_credentials(&error))
         }
-    }
-}
-
-/// Returns the name of an operation in metrics: that of Google's API.
-fn operation_name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Connect => "connect",
-        Operation::Find => "get_secret",
-        Operation::List => "list_secrets",
-        Operation::Create => "create_secret",
-        Operation::Update => "update_secret",
-        Operation::Delete => "delete_secret",
-        Operation::AddVersion => "add_secret_version",
-        Operation::ReadVersion => "access_secret_version",
-        Operation::FindVersion => "get_secret_version",
-        Operation::ListVersions => "list_secret_versions",
-        Operation::DestroyVersion => "destroy_secret_version",
-        Operation::CheckPermissions => "test_iam_permissions",
     }
 }
 

@@ -1,4 +1,5 @@
-//! Secret stores: one contract; in memory and, with the feature `google`, Google Secret Manager.
+//! Secret stores: one contract; in memory and, with the features `google` and `vault`, Google Secret Manager, OpenBao and
+//! HashiCorp Vault.
 //!
 //! [`SecretStore`] is the contract. No method retries: [`StoreError`] states if another attempt may help, and the caller
 //! knows the remaining time.
@@ -8,12 +9,13 @@
 //! | Every store passes one suite. | `tests/store/conformance.rs` |
 //! | A version may have been added although the call failed. | `tests/store/failures/refusals.rs` |
 //! | Content that does not match its checksum is not returned. | `tests/store/failures/answers.rs` |
-//! | Neither errors nor `Debug` print content or credentials. | `tests/store/failures/secrecy.rs` |
+//! | Neither errors nor `Debug` print content or credentials. | `tests/store/failures/secrecy.rs`, `tests/store/vault/secrecy.rs` |
+//! | No version is lost or doubled when a server is killed. | `tests/store/vault/outages.rs` |
 //!
 //! `docs/guides/providers/README.md` describes how to add a provider.
 //!
 //! ```
-//! use secret_store::{MemoryStore, NewSecret, Replication, SecretStore as _, Version};
+//! use secret_store::{MemoryStore, NewSecret, NewVersion, Replication, SecretStore as _, Version, VersionNumber};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let store = MemoryStore::new();
@@ -21,7 +23,8 @@
 //! let replication = Replication::Automatic { kms_key: None };
 //! let new = NewSecret { labels: [].into(), annotations: [].into(), replication };
 //! store.create(&secret, &new).await?;
-//! let number = store.add_version(&secret, &b"{}".to_vec().into()).await?;
+//! let content = b"{}".to_vec().into();
+//! let number = store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await?;
 //! assert!(matches!(store.read_version(&secret, number).await?, Version::Live(_)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
@@ -36,14 +39,18 @@ pub mod label;
 pub mod memory;
 pub mod name;
 pub mod settings;
+#[cfg(feature = "vault")]
+pub mod vault;
 
 pub use contract::{
-    Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Replica, Replication, Secret,
-    SecretStore, Version, VersionState, VersionSummary,
+    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
+    Replica, Replication, Secret, SecretStore, Version, VersionState, VersionSummary,
 };
 pub use error::{ErrorKind, Operation, StoreError};
 #[cfg(feature = "google")]
 pub use google::{GoogleProjects, GoogleSecretManager};
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, RecordingMemoryStore};
 pub use name::{InvalidName, Location, ProjectId, SecretId, VersionNumber};
-pub use settings::{Endpoint, EndpointUrl, InvalidEndpoint, Settings};
+pub use settings::{Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings};
+#[cfg(feature = "vault")]
+pub use vault::VaultStore;

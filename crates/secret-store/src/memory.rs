@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::contract::{
-    Capabilities, ListedSecrets, Metadata, NewSecret, Permission, Permissions, Secret, VersionState,
+    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
+    Secret, VersionState,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary};
@@ -19,9 +20,15 @@ const MAX_CONTENT_BYTES: usize = 64 * 1024;
 /// The largest page of a list of secrets.
 const MAX_PAGE: usize = 100;
 
-/// A [`SecretStore`] in memory.
+/// A [`SecretStore`] in memory with the capabilities of Google Secret Manager.
+pub type MemoryStore = InMemory<false>;
+
+/// A [`SecretStore`] in memory with the capabilities of a store whose versions carry their record and are added exclusively.
+pub type RecordingMemoryStore = InMemory<true>;
+
+/// A [`SecretStore`] in memory; see [`MemoryStore`] and [`RecordingMemoryStore`].
 #[derive(Default)]
-pub struct MemoryStore {
+pub struct InMemory<const RECORDING: bool> {
     secrets: Mutex<BTreeMap<SecretId, StoredSecret>>,
     /// Counts the etags of all secrets: that of a deleted one is never reused.
     etags: AtomicU64,
@@ -33,14 +40,14 @@ struct StoredSecret {
 }
 
 enum StoredVersion {
-    Live(SecretSlice<u8>),
+    Live { content: SecretSlice<u8>, record: BTreeMap<String, String> },
     Disabled,
     Destroyed,
 }
 
-// === impl MemoryStore ===
+// === impl InMemory ===
 
-impl MemoryStore {
+impl<const RECORDING: bool> InMemory<RECORDING> {
     /// Returns a store without secrets.
     pub fn new() -> Self {
         Self::default()
@@ -49,7 +56,7 @@ impl MemoryStore {
     /// Disables a version, as an administrator might.
     pub fn disable_version(&self, secret: &SecretId, number: VersionNumber) -> Result<(), StoreError> {
         self.with_version(Operation::ReadVersion, secret, number, |version| {
-            if let StoredVersion::Live(_) = version {
+            if let StoredVersion::Live { .. } = version {
                 *version = StoredVersion::Disabled;
             }
         })
@@ -84,15 +91,17 @@ impl MemoryStore {
     }
 }
 
-impl fmt::Debug for MemoryStore {
+impl<const RECORDING: bool> fmt::Debug for InMemory<RECORDING> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("MemoryStore").finish_non_exhaustive()
     }
 }
 
-impl SecretStore for MemoryStore {
+impl<const RECORDING: bool> SecretStore for InMemory<RECORDING> {
     fn capabilities() -> Capabilities {
-        Capabilities { max_content_bytes: MAX_CONTENT_BYTES }
+        let (adds, records) =
+            if RECORDING { (Adds::Exclusive, Records::WithVersion) } else { (Adds::Open, Records::UnderEtag) };
+        Capabilities { max_content_bytes: MAX_CONTENT_BYTES, adds, records, versions_kept: None }
     }
 
     fn path(&self, secret: &SecretId) -> String {
@@ -167,21 +176,27 @@ impl SecretStore for MemoryStore {
         }
     }
 
-    async fn add_version(&self, secret: &SecretId, content: &SecretSlice<u8>) -> Result<VersionNumber, StoreError> {
-        let limit = Self::capabilities().max_content_bytes;
+    async fn add_version(&self, secret: &SecretId, new: &NewVersion<'_>) -> Result<VersionNumber, StoreError> {
         self.with(Operation::AddVersion, secret, |stored| {
-            if !(1..=limit).contains(&content.expose_secret().len()) {
+            if !(1..=MAX_CONTENT_BYTES).contains(&new.content.expose_secret().len()) {
                 return Err(ErrorKind::Invalid);
             }
             let number = stored.versions.last_key_value().map_or(VersionNumber::FIRST, |(number, _)| number.next());
-            stored.versions.insert(number, StoredVersion::Live(content.clone()));
+            let record = if RECORDING { new.record.clone() } else { BTreeMap::new() };
+            if RECORDING && number != new.number {
+                let taken = stored.versions.get(&new.number);
+                return if taken.is_some_and(|taken| taken.is(new)) { Ok(new.number) } else { Err(ErrorKind::Changed) };
+            }
+            stored.versions.insert(number, StoredVersion::Live { content: new.content.clone(), record });
             Ok(number)
         })
     }
 
     async fn read_version(&self, secret: &SecretId, number: VersionNumber) -> Result<Version, StoreError> {
         let read = self.with_version(Operation::ReadVersion, secret, number, |version| match version {
-            StoredVersion::Live(content) => Version::Live(content.clone()),
+            StoredVersion::Live { content, record } => {
+                Version::Live(LiveVersion { content: content.clone(), record: record.clone() })
+            }
             StoredVersion::Disabled => Version::Disabled,
             StoredVersion::Destroyed => Version::Destroyed,
         });
@@ -221,9 +236,15 @@ impl SecretStore for MemoryStore {
 // === impl StoredVersion ===
 
 impl StoredVersion {
+    /// Returns true if this version is what `new` would add.
+    fn is(&self, new: &NewVersion<'_>) -> bool {
+        matches!(self, Self::Live { content, record }
+            if content.expose_secret() == new.content.expose_secret() && record == new.record)
+    }
+
     fn state(&self) -> VersionState {
         match self {
-            Self::Live(_) => VersionState::Live,
+            Self::Live { .. } => VersionState::Live,
             Self::Disabled => VersionState::Disabled,
             Self::Destroyed => VersionState::Destroyed,
         }

@@ -24,6 +24,52 @@ pub struct Settings {
     pub calls: Option<CallLog>,
 }
 
+/// Address, place and identity of secrets in OpenBao or Vault (the KV engine, version 2), and the time limit of a call.
+#[derive(Clone, Debug)]
+pub struct VaultSettings {
+    /// Address of the server.
+    pub address: EndpointUrl,
+    /// Namespace; `None` for the root.
+    pub namespace: Option<String>,
+    /// Mount of the KV engine, such as `secret`.
+    pub mount: String,
+    /// Folder of the secrets in the mount; empty for none.
+    pub folder: String,
+    /// Identity.
+    pub login: VaultLogin,
+    /// File with the certificate authorities of the server, in PEM; `None` for the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Time limit of a call, including the time for a token.
+    pub call_timeout: Duration,
+    /// Record of each call, for a program that runs once.
+    pub calls: Option<CallLog>,
+}
+
+/// Identity at OpenBao or Vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VaultLogin {
+    /// A token in a file, which something else renews.
+    TokenFile(PathBuf),
+    /// A signed token of this workload, such as that of a Kubernetes service account.
+    Jwt {
+        /// Mount of the auth method: `kubernetes`, `jwt`.
+        mount: String,
+        /// Role at the auth method.
+        role: String,
+        /// File with the signed token.
+        token_file: PathBuf,
+    },
+    /// An AppRole.
+    AppRole {
+        /// Mount of the auth method, such as `approle`.
+        mount: String,
+        /// Id of the role.
+        role_id: String,
+        /// File with the secret id.
+        secret_id_file: PathBuf,
+    },
+}
+
 /// Endpoint of a store, and the identity that is sent to it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Endpoint {
@@ -58,11 +104,17 @@ impl Settings {
         let address = match &self.endpoint {
             Endpoint::Provider => return None,
             Endpoint::Emulator { host, .. } => host,
-            Endpoint::Custom(url) => url.0.strip_prefix("http://")?,
+            Endpoint::Custom(url) => return url.plain_host(),
         };
-        let authority = address.split('/').next()?;
-        Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
+        host_of(address)
     }
+}
+
+// === impl VaultSettings ===
+
+impl VaultSettings {
+    /// Number of versions that a secret keeps, as the server is asked to when the secret is created.
+    pub const VERSIONS_KEPT: usize = 100;
 }
 
 // === impl Endpoint ===
@@ -81,6 +133,17 @@ impl EndpointUrl {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the host, if requests to it are not encrypted.
+    pub fn plain_host(&self) -> Option<&str> {
+        host_of(self.0.strip_prefix("http://")?)
+    }
+}
+
+/// The host of `HOST:PORT/…`.
+fn host_of(address: &str) -> Option<&str> {
+    let authority = address.split('/').next()?;
+    Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
 }
 
 impl FromStr for EndpointUrl {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use emulators::secret_manager::{SecretManager, Settings};
 use secrecy::SecretSlice;
-use secret_store::{Endpoint, GoogleSecretManager, NewSecret, Replication, SecretId, SecretStore, VersionNumber};
+use secret_store::{
+    Endpoint, GoogleSecretManager, NewSecret, NewVersion, Replication, SecretId, SecretStore, VersionNumber,
+};
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -112,7 +114,7 @@ async fn mvp_run(emulator: &SecretManager, content: &str, latest: VersionNumber)
         store.create(&secret, &new).await.unwrap();
     }
     let content = SecretSlice::from(pull_secret(content).into_bytes());
-    store.add_version(&secret, &content).await.unwrap();
+    store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await.unwrap();
     drop(store.read_version(&secret, latest).await.unwrap());
 }
 

@@ -11,7 +11,9 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::DeleteParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kubernetes::{AppliedSecret, Form, SecretKey};
-use secret_store::{Endpoint, GoogleSecretManager, NewSecret, Replication, SecretStore as _};
+use secret_store::{
+    Endpoint, GoogleSecretManager, NewSecret, NewVersion, Replication, SecretStore as _, VersionNumber,
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -146,7 +148,8 @@ async fn unmanaged_stored(cluster: &Planned, secret_manager: &Endpoint) -> anyho
     let new = NewSecret { labels: BTreeMap::new(), annotations: BTreeMap::new(), replication };
     let secret = names::secret_name(&cluster.id.parse()?).parse()?;
     store.create(&secret, &new).await?;
-    store.add_version(&secret, &DOCUMENT.as_bytes().to_vec().into()).await?;
+    let content = DOCUMENT.as_bytes().to_vec().into();
+    store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await?;
     Ok(())
 }
 

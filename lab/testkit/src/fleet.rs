@@ -189,8 +189,8 @@ pub async fn versions(host: &str, token_file: Option<PathBuf>, id: &str) -> Vec<
     let secret = format!("hyperfleet-{id}-pull-secret").parse().unwrap();
     let mut contents = Vec::new();
     for version in store.list_versions(&secret).await.unwrap_or_default() {
-        if let Version::Live(content) = store.read_version(&secret, version.number).await.unwrap() {
-            contents.push(String::from_utf8(content.expose_secret().to_vec()).unwrap());
+        if let Version::Live(live) = store.read_version(&secret, version.number).await.unwrap() {
+            contents.push(String::from_utf8(live.content.expose_secret().to_vec()).unwrap());
         }
     }
     contents

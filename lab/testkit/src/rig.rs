@@ -9,8 +9,8 @@ use rustix::process::Pid;
 pub use rustix::process::Signal;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{
-    Endpoint, GoogleSecretManager, NewSecret, Replication, SecretId, SecretStore as _, Version, VersionNumber,
-    VersionState,
+    Endpoint, GoogleSecretManager, NewSecret, NewVersion, Replication, SecretId, SecretStore as _, Version,
+    VersionNumber, VersionState,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -129,10 +129,10 @@ impl Rig {
     }
 
     async fn content(&self, number: VersionNumber) -> String {
-        let Version::Live(content) = self.store.read_version(&secret(), number).await.unwrap() else {
+        let Version::Live(live) = self.store.read_version(&secret(), number).await.unwrap() else {
             panic!("version {number} must be live")
         };
-        let text = String::from_utf8(content.expose_secret().to_vec()).unwrap();
+        let text = String::from_utf8(live.content.expose_secret().to_vec()).unwrap();
         let names = ["a", "b", "c", "d", "e"];
         names.iter().find(|name| pull_secret(name) == text).map_or(text.clone(), |name| (*name).to_owned())
     }
@@ -151,7 +151,8 @@ impl Rig {
         let new =
             NewSecret { labels, annotations: BTreeMap::new(), replication: Replication::Automatic { kms_key: None } };
         self.store.create(&secret(), &new).await.unwrap();
-        self.store.add_version(&secret(), &SecretSlice::from(b"theirs".to_vec())).await.unwrap();
+        let theirs = SecretSlice::from(b"theirs".to_vec());
+        self.store.add_version(&secret(), &NewVersion::without_record(VersionNumber::FIRST, &theirs)).await.unwrap();
     }
 
     /// The methods called from the `from`th call on.

@@ -8,7 +8,7 @@ use adapter::Stores;
 use adapter::store_check::record::Record;
 use emulators::secret_manager::{SecretManager, Settings};
 use hyperfleet_client::Resource;
-use secret_store::{Endpoint, GoogleProjects, NewSecret, Replication, SecretStore as _};
+use secret_store::{Endpoint, GoogleProjects, NewSecret, NewVersion, Replication, SecretStore as _, VersionNumber};
 
 use crate::environment::Kind;
 use crate::world::{World, eventually};
@@ -64,7 +64,8 @@ impl Checked {
         };
         let secret = format!("hyperfleet-{}-pull-secret", cluster.id).parse().unwrap();
         store.create(&secret, &new).await.unwrap();
-        store.add_version(&secret, &b"{}".to_vec().into()).await.unwrap();
+        let content = b"{}".to_vec().into();
+        store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await.unwrap();
     }
 
     async fn ready(&self, id: &str) -> Resource {

@@ -45,6 +45,8 @@ pub enum Action {
         content: Content,
         /// Number that it must get; another one shows that another run writes too.
         number: VersionNumber,
+        /// The record that is written with it; empty where the annotations have it.
+        record: BTreeMap<String, String>,
     },
     /// Destroy a version.
     Destroy(VersionNumber),
@@ -81,6 +83,8 @@ pub enum Cause {
     AlwaysAdd,
     /// The newest version holds the desired content.
     Holds(VersionNumber),
+    /// The newest version holds the desired content, with the record of another generation or incarnation, or none.
+    RecordedForAnother(VersionNumber),
     /// A newer generation has claimed the secret.
     NewerGeneration(Generation),
     /// The secret is not managed for this cluster.
@@ -168,11 +172,13 @@ impl fmt::Display for Action {
                     }
                 }
             }
-            Self::Add { content: Content::Desired, number } => {
-                write!(formatter, "add version {number} and read it back")
-            }
-            Self::Add { content: Content::CopyOf(source), number } => {
-                write!(formatter, "add version {number} as a copy of version {source} and read it back")
+            Self::Add { content, number, record } => {
+                write!(formatter, "add version {number}")?;
+                if let Content::CopyOf(source) = content {
+                    write!(formatter, " as a copy of version {source}")?;
+                }
+                let with_record = if record.is_empty() { "" } else { " with its record" };
+                write!(formatter, "{with_record} and read it back")
             }
             Self::Destroy(number) => write!(formatter, "destroy version {number}"),
             Self::Delete { .. } => formatter.write_str("delete the secret with all its versions"),
@@ -192,6 +198,9 @@ impl fmt::Display for Cause {
             Self::Destroyed(number) => write!(formatter, "version {number}, the newest, is destroyed"),
             Self::AlwaysAdd => formatter.write_str("a version is always added (ALWAYS_ADD_VERSION)"),
             Self::Holds(number) => write!(formatter, "version {number}, the newest, holds this pull secret"),
+            Self::RecordedForAnother(number) => {
+                write!(formatter, "version {number}, the newest, holds this pull secret, but not for this generation")
+            }
             Self::NewerGeneration(newer) => write!(formatter, "generation {newer}, a newer one, holds the secret"),
             Self::Unmanaged(owner) => write!(formatter, "the secret is not managed for this cluster: it has {owner}"),
             Self::OtherIncarnation(other) => {

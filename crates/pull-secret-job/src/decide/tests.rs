@@ -60,7 +60,12 @@ fn versions(states: &[(u64, &str)]) -> BTreeMap<VersionNumber, VersionState> {
 }
 
 fn observed(secret: Metadata, states: &[(u64, &str)]) -> Observed {
-    Observed { secret: Some(secret), versions: versions(states), added: BTreeSet::new() }
+    Observed { secret: Some(secret), versions: versions(states), ..Observed::default() }
+}
+
+/// Metadata whose versions were not read, as a deletion observes it.
+fn unread(secret: Option<Metadata>) -> Observed {
+    Observed { secret, ..Observed::default() }
 }
 
 fn render(plan: &Plan) -> String {
@@ -472,13 +477,13 @@ fn without_a_key_the_digest_of_other_content_is_removed() {
 
 #[test]
 fn a_secret_is_deleted_as_of_the_observed_etag() {
-    let remove = |generation, secret: Option<&Metadata>| render(&delete(&identity(generation), secret));
+    let remove = |generation, secret| render(&delete(&identity(generation), &unread(secret)));
     assert_eq!(remove(5, None), "SecretAbsent: the secret does not exist");
     assert_eq!(
-        remove(5, Some(&secret(5, 1, &[1]))),
+        remove(5, Some(secret(5, 1, &[1]))),
         "SecretDeleted: the secret is to be deleted\ndelete the secret with all its versions"
     );
-    assert_eq!(remove(5, Some(&secret(6, 1, &[1]))), "Superseded: generation 6, a newer one, holds the secret");
+    assert_eq!(remove(5, Some(secret(6, 1, &[1]))), "Superseded: generation 6, a newer one, holds the secret");
 }
 
 #[test]
@@ -486,13 +491,13 @@ fn a_deletion_leaves_the_secrets_of_others_alone() {
     let mut unmanaged = secret(5, 1, &[1]);
     unmanaged.labels.clear();
     assert_eq!(
-        render(&delete(&identity(5), Some(&unmanaged))),
+        render(&delete(&identity(5), &unread(Some(unmanaged)))),
         "UnmanagedSecretKept: the secret is not managed for this cluster: it has no label `managed-by` and no label \
          `cluster-id`"
     );
     let earlier = of_incarnation("2026-01-01T00:00:00Z", secret(5, 1, &[1]));
     assert_eq!(
-        render(&delete(&created_at("2026-02-01T00:00:00Z", 9), Some(&earlier))),
+        render(&delete(&created_at("2026-02-01T00:00:00Z", 9), &unread(Some(earlier)))),
         "UnmanagedSecretKept: the secret belongs to an earlier cluster with this id, which was created at \
          2026-01-01T00:00:00Z"
     );
@@ -548,98 +553,5 @@ fn a_run_that_knows_no_incarnation_keeps_the_recorded_one() {
     assert_eq!(annotations.get("hyperfleet-incarnation").map(String::as_str), Some("2026-01-01T00:00:00Z"));
 }
 
-/// Many runs, of any generation and content, killed anywhere, each alone, and versions added by hand between them: whatever
-/// they leave, a run of the newest generation brings the secret right, and the run after it finds nothing to do.
-mod laws {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// A store without its network: what plans do to it.
-    #[derive(Clone, Debug, Default)]
-    struct World {
-        secret: Option<Metadata>,
-        versions: BTreeMap<VersionNumber, VersionState>,
-    }
-
-    impl World {
-        /// The versions from the recorded one up, as a run reads them.
-        fn observe(&self) -> Observed {
-            let recorded = self.secret.as_ref().and_then(|secret| Record::read(&secret.annotations).version);
-            let versions = self.versions.range(recorded.unwrap_or(VersionNumber::FIRST)..);
-            let versions = versions.map(|(number, state)| (*number, *state)).collect();
-            Observed { secret: self.secret.clone(), versions, added: BTreeSet::new() }
-        }
-
-        fn add(&mut self, state: VersionState) -> VersionNumber {
-            let next = self.versions.last_key_value().map_or(VersionNumber::FIRST, |(last, _)| last.next());
-            self.versions.insert(next, state);
-            next
-        }
-
-        /// Carries out the first `steps` actions.
-        fn apply(&mut self, plan: &Plan, desired: &Desired, steps: usize) {
-            for action in plan.actions.iter().take(steps) {
-                match action {
-                    Action::Create { labels, annotations } | Action::Update { labels, annotations } => {
-                        let (labels, annotations) = (labels.clone(), annotations.clone());
-                        self.secret = Some(Metadata { labels, annotations, etag: String::new() });
-                    }
-                    Action::Add { content, number } => {
-                        let state = match content {
-                            Content::Desired => VersionState::Live(desired.content),
-                            Content::CopyOf(source) => self.versions[source],
-                        };
-                        assert_eq!(*number, self.add(state), "a plan announces the number that its version gets");
-                    }
-                    Action::Destroy(number) => {
-                        self.versions.insert(*number, VersionState::Destroyed);
-                    }
-                    Action::Delete { .. } => *self = Self::default(),
-                }
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_history_converges(
-            history in prop::collection::vec((1_u64..4, 0_u8..3, 0_usize..7, 0_usize..4, any::<bool>()), 1..12)
-        ) {
-            let mut world = World::default();
-            let by_hand = VersionState::Live(content("by hand"));
-            let mut added_by_hand = BTreeSet::new();
-            for (generation, name, steps, retain, then_by_hand) in history {
-                let run = Desired {
-                    identity: identity(generation),
-                    content: content(&name.to_string()),
-                    retain,
-                    ..desired()
-                };
-                world.apply(&store(&run, &world.observe()), &run, steps);
-                // The first version of a secret always counts as this project's.
-                if then_by_hand && !world.versions.is_empty() {
-                    added_by_hand.insert(world.add(by_hand));
-                }
-            }
-            let last = Desired { identity: identity(9), ..desired() };
-            let plan = store(&last, &world.observe());
-            world.apply(&plan, &last, usize::MAX);
-
-            let live: Vec<_> = world.versions.iter().filter(|(_, state)| matches!(state, VersionState::Live(_))).collect();
-            let desired = VersionState::Live(last.content);
-            prop_assert_eq!(live.last().map(|(_, state)| **state), Some(desired));
-            prop_assert_eq!(world.versions.last_key_value().map(|(_, state)| *state), Some(desired));
-            prop_assert_eq!(live.iter().filter(|(_, state)| **state == desired).count(), 1);
-            let record = Record::read(&world.secret.clone().unwrap().annotations);
-            prop_assert!(record.added.len() <= last.retain, "{:?}", record);
-            prop_assert!(record.added.iter().all(|number| world.versions.contains_key(number)), "{:?}", record);
-            let recorded_or_by_hand = record.added.union(&added_by_hand).copied().collect::<BTreeSet<_>>();
-            prop_assert!(live.iter().all(|(number, _)| recorded_or_by_hand.contains(number)), "{:?} {:?}", live, record);
-            prop_assert!(added_by_hand.iter().all(|number| world.versions[number] == by_hand), "{:?}", world.versions);
-            let again = store(&last, &world.observe());
-            prop_assert_eq!(again.reason, Reason::SecretUnchanged);
-            prop_assert_eq!(again.actions, vec![]);
-        }
-    }
-}
+mod laws;
+mod with_version;

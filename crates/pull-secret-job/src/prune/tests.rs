@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rstest::rstest;
-use secret_store::{MemoryStore, NewSecret, Replication, Version};
+use secret_store::{MemoryStore, NewSecret, NewVersion, Replication, Version};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -71,7 +71,8 @@ impl Setup {
         let replication = Replication::Automatic { kms_key: None };
         store.create(&secret, &NewSecret { labels: BTreeMap::new(), annotations, replication }).await.unwrap();
         for content in 1..=5_u8 {
-            store.add_version(&secret, &vec![content].into()).await.unwrap();
+            let content = vec![content].into();
+            store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await.unwrap();
         }
         Self { store, secret, budget: Budget::new(Duration::from_mins(5), CancellationToken::new()) }
     }

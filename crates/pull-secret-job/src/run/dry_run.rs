@@ -128,7 +128,7 @@ async fn check_access(pass: &Pass<'_>, step: Step) -> Result<(), RunError> {
             let message = format!("A real run would fail: it may not {verb} secrets in namespace {}", key.namespace);
             let hint = "allow the Job's service account that verb on secrets there (Role, RoleBinding)".to_owned();
             let failed = RunError::new("dry-run", Reason::PermissionDenied, message);
-            return Err(RunError { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..failed });
+            return Err(RunError { hint: Some(hint), phase: Some(KUBERNETES_SECRET_PHASE), ..failed });
         }
     }
     Ok(())

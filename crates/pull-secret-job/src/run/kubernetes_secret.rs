@@ -177,7 +177,7 @@ impl Pass<'_> {
         };
         let message = format!("Failed to create/update Kubernetes secret: {}; it was not touched", plan.why());
         let failed = RunError::new("create-update-secret", plan.reason, message);
-        Err(RunError { hint: Some(hint), phase: KUBERNETES_SECRET_PHASE, ..failed })
+        Err(RunError { hint: Some(hint), phase: Some(KUBERNETES_SECRET_PHASE), ..failed })
     }
 
     async fn perform(

@@ -3,7 +3,7 @@
 use fleet_model::job::Reason;
 use fleet_model::names::trace::OBSERVE;
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::{Metadata, Replication, SecretStore, VersionNumber};
+use secret_store::{Metadata, Records, Replication, SecretStore, VersionNumber};
 use tokio::time::Instant;
 use tracing::{Instrument as _, info};
 
@@ -11,6 +11,7 @@ use crate::act::{Done, Performer, Progress, elapsed, step};
 use crate::decide::{self, Cause, Plan, VersionState};
 use crate::observe::Observation;
 use crate::outcome::{DIFFERENT_INCARNATION_HINT, Details, RunError};
+use crate::record::Record;
 use crate::session::Session;
 use crate::settings::Settings;
 
@@ -44,19 +45,19 @@ pub(super) async fn delete<S: SecretStore>(session: &Session<'_, S>, settings: &
     let mut performer = Performer { session, content: None, replication, done: Done::default() };
     let mut retries = 0;
     loop {
-        let secret = session.find().instrument(step!(OBSERVE)).await?;
-        if secret.is_none() && session.version_exists(VersionNumber::FIRST).await? {
+        let observed = session.observe_for_deletion(&settings.identity.cluster).instrument(step!(OBSERVE)).await?;
+        if observed.secret.is_none() && session.version_exists(VersionNumber::FIRST).await? {
             // Its metadata lags; versions read by number never do.
             retries += 1;
             session.caller.pause_before_observing(retries, "the secret exists, but its metadata lags").await?;
             continue;
         }
-        let plan = decide::delete(&settings.identity, secret.as_ref());
+        let plan = decide::delete(&settings.identity, &observed);
         if settings.dry_run {
-            dry_run::report_and_check(session, settings, &plan, secret.is_some()).await?;
+            dry_run::report_and_check(session, settings, &plan, observed.secret.is_some()).await?;
             return Ok(Phase::of(&plan));
         }
-        match performer.perform(&plan, secret.map(|secret| secret.etag).unwrap_or_default()).await? {
+        match performer.perform(&plan, observed.secret.map(|secret| secret.etag).unwrap_or_default()).await? {
             Progress::Done => return Ok(Phase::of(&plan)),
             Progress::ObserveAgain(why) => {
                 retries += 1;
@@ -110,7 +111,14 @@ async fn decide_on<S: SecretStore>(
     performer: &mut Performer<'_, S>,
 ) -> Result<(Plan, Observation), RunError> {
     // Versions of a secret that is not this cluster's are not read.
-    if let Some(refusal) = secret.as_ref().and_then(|secret| decide::refuse(&input.desired, secret)) {
+    let refusal = secret.as_ref().and_then(|secret| {
+        let record = match S::capabilities().records {
+            Records::UnderEtag => Record::read(&secret.annotations),
+            Records::WithVersion => Record::default(),
+        };
+        decide::refuse(&input.desired, secret, &record)
+    });
+    if let Some(refusal) = refusal {
         return Ok((refusal, Observation::empty()));
     }
     let mut observation = performer.session.observe(secret, &performer.done.added).instrument(step!(OBSERVE)).await?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use fleet_model::{ClusterId, names};
-use secret_store::{Endpoint, Location, ProjectId, Replica, Replication, label};
+use secret_store::{Endpoint, Replica, Replication, label};
 
 use super::table::Given;
 use super::{ChangedLabel, Settings, Source, StoreTask, Task};
@@ -31,19 +31,17 @@ impl<'a> Parser<'a> {
     pub(super) fn settings(&mut self) -> Option<Settings> {
         // Every line checks its setting even if an earlier one is missing, so that all problems are named.
         let given = self.given;
-        let project = self.required::<ProjectId>("GCP_PROJECT_ID", "gcp-project-id", given.gcp_project_id.as_deref());
+        let store = self.store();
         let cluster = self.required::<ClusterId>("CLUSTER_ID", "cluster-id", given.cluster_id.as_deref());
         let secret = match &given.secret_name {
             Some(name) => self.check("SECRET_NAME", name.parse()),
             None => cluster.as_ref().and_then(|cluster| names::secret_name(cluster).parse().ok()),
         };
-        let location = self.parsed::<Location>("GCP_LOCATION", given.gcp_location.as_deref());
-        let endpoint = self.endpoint();
         let generation = self.parsed("GENERATION", given.generation.as_deref());
         let incarnation = self.parsed("INCARNATION", given.incarnation.as_deref());
         // A malformed trace must never prevent a run.
         let trace = given.traceparent.as_deref().and_then(|trace| trace.parse().ok());
-        let task = self.task(cluster.as_ref(), location.is_some());
+        let task = self.task(cluster.as_ref(), given.gcp_location.is_some());
         let kubernetes_secret = self.kubernetes_secret(cluster.as_ref());
         self.problems.extend(given.tracing.faults());
         let results_path = self.results_path();
@@ -55,13 +53,7 @@ impl<'a> Parser<'a> {
             dry_run: given.dry_run,
             identity: Identity { cluster: cluster?, incarnation, generation },
             secret: secret?,
-            store: secret_store::Settings {
-                project: project?,
-                location,
-                endpoint,
-                call_timeout: given.gcp_api_timeout,
-                calls: None,
-            },
+            store: store?,
             trace,
             run_timeout: given.run_timeout,
             kubernetes_secret,
@@ -200,7 +192,7 @@ impl<'a> Parser<'a> {
         self.check("REPLICATION_POLICY", parsed).unwrap_or(Replication::Automatic { kms_key: None })
     }
 
-    fn endpoint(&mut self) -> Endpoint {
+    pub(super) fn endpoint(&mut self) -> Endpoint {
         let emulator = self.given.secret_manager_emulator_host.clone();
         let token_file = self.given.secret_manager_emulator_token_file.clone();
         if token_file.is_some() && emulator.is_none() {
@@ -250,7 +242,7 @@ impl<'a> Parser<'a> {
         self.parsed(name, text)
     }
 
-    fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str, text: Option<&str>) -> Option<T> {
+    pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str, text: Option<&str>) -> Option<T> {
         self.check(name, text?.parse())
     }
 

@@ -8,6 +8,8 @@ use daemon::settings::traces::Tracing;
 use daemon::settings::{Row, Section as _, Table};
 use secrecy::SecretString;
 
+use super::vault::{StoreKind, Vault};
+
 /// All settings of the Job. Their variables are their names in capitals.
 pub const TABLE: Table = Table {
     families: &[
@@ -43,9 +45,11 @@ daemon::settings! {
             Row::at("cluster_id").flag("cluster-id").placeholder("ID").unset("required"),
         /// Name of the cluster, written as a label for the reader
         pub cluster_name: Option<String> = Row::at("cluster_name").flag("cluster-name").placeholder("NAME"),
+        /// Secret store
+        pub secret_store: StoreKind = Row::at("secret_store").flag("secret-store").default("google"),
         /// Google Cloud project that the secret is stored in
         pub gcp_project_id: Option<String> =
-            Row::at("gcp_project_id").flag("gcp-project-id").placeholder("PROJECT").unset("required"),
+            Row::at("gcp_project_id").flag("gcp-project-id").placeholder("PROJECT").unset("required with SECRET_STORE=google"),
         /// Location of a regional secret
         pub gcp_location: Option<String> = Row::at("gcp_location")
             .flag("gcp-location")
@@ -138,6 +142,8 @@ daemon::settings! {
         pub dry_run: bool = Row::at("dry_run").flag("dry-run").no_variable().default("false"),
         /// Trace that the run belongs to, in the W3C's form, logged on every line; a malformed one is ignored
         pub traceparent: Option<String> = Row::at("traceparent").placeholder("TRACEPARENT"),
+        /// OpenBao or Vault
+        pub vault: Vault,
         /// The log
         pub log: Log,
         /// Traces

@@ -6,6 +6,7 @@ use fleet_model::names::Name;
 use fleet_model::names::variable::JOB_VARIABLES;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
+use secret_store::VaultLogin;
 
 use super::*;
 
@@ -43,8 +44,9 @@ fn three_values_are_enough() {
     let settings = resolve_with(&[]).unwrap();
     assert_eq!(settings.secret.as_str(), "hyperfleet-cls-123-pull-secret");
     assert_eq!(settings.run_timeout, Duration::from_mins(5));
-    assert_eq!(settings.store.call_timeout, Duration::from_secs(30));
-    assert_eq!(settings.store.endpoint, secret_store::Endpoint::Provider);
+    let Store::Google(store) = &settings.store else { panic!("must be Google's") };
+    assert_eq!(store.call_timeout, Duration::from_secs(30));
+    assert_eq!(store.endpoint, secret_store::Endpoint::Provider);
     assert!(!settings.dry_run);
     let task = store_task(settings);
     assert_eq!(task.retain, 3);
@@ -209,4 +211,83 @@ fn the_content_of_the_variable_is_kept_as_it_is_given() {
     let given = [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_DATA", " {}\n")];
     let Source::Text(text) = store_task(resolved(&given).unwrap()).source else { panic!("must be the variable") };
     assert_eq!(text.expose_secret(), " {}\n");
+}
+
+/// Resolves the settings of a run that stores in Vault.
+fn with_vault(further: &[(&'static str, &'static str)]) -> Result<Store, Vec<String>> {
+    let complete = [
+        ("CLUSTER_ID", "cls-123"),
+        ("PULL_SECRET_FILE", "/run/pull-secret"),
+        ("SECRET_STORE", "vault"),
+        ("VAULT_ADDR", "https://vault.example.com:8200"),
+    ];
+    resolved(&[&complete, further].concat())
+        .map(|settings| settings.store)
+        .map_err(|InvalidSettings(problems)| problems)
+}
+
+#[test]
+fn a_run_stores_in_vault_with_an_address_and_a_role() {
+    let Ok(Store::Vault(vault)) = with_vault(&[("VAULT_ROLE", "pull-secret-job")]) else { panic!("must be Vault") };
+    assert_eq!((vault.mount.as_str(), vault.folder.as_str(), vault.namespace), ("secret", "pull-secrets", None));
+    let token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token".into();
+    let (mount, role) = ("kubernetes".to_owned(), "pull-secret-job".to_owned());
+    assert_eq!(vault.login, VaultLogin::Jwt { mount, role, token_file });
+}
+
+#[rstest]
+#[case(&[("VAULT_AUTH", "token"), ("VAULT_TOKEN_FILE", "/t")], VaultLogin::TokenFile("/t".into()))]
+#[case(
+    &[("VAULT_AUTH", "jwt"), ("VAULT_AUTH_MOUNT", "gke/one"), ("VAULT_ROLE", "r"), ("VAULT_JWT_FILE", "/j")],
+    VaultLogin::Jwt { mount: "gke/one".to_owned(), role: "r".to_owned(), token_file: "/j".into() }
+)]
+#[case(
+    &[("VAULT_AUTH", "approle"), ("VAULT_ROLE_ID", "id"), ("VAULT_SECRET_ID_FILE", "/s")],
+    VaultLogin::AppRole { mount: "approle".to_owned(), role_id: "id".to_owned(), secret_id_file: "/s".into() }
+)]
+fn each_way_to_log_in_has_its_settings(#[case] given: &[(&'static str, &'static str)], #[case] expected: VaultLogin) {
+    let Ok(Store::Vault(vault)) = with_vault(given) else { panic!("must be Vault") };
+    assert_eq!(vault.login, expected);
+}
+
+#[rstest]
+#[case(&[], "missing required environment variable: VAULT_ROLE (or --vault-role)")]
+#[case(&[("VAULT_AUTH", "token")], "missing required environment variable: VAULT_TOKEN_FILE (or --vault-token-file)")]
+#[case(
+    &[("VAULT_AUTH", "approle"), ("VAULT_ROLE_ID", "id")],
+    "missing required environment variable: VAULT_SECRET_ID_FILE (or --vault-secret-id-file)"
+)]
+#[case(
+    &[("VAULT_AUTH", "token"), ("VAULT_TOKEN_FILE", "/t"), ("VAULT_ROLE", "r")],
+    "VAULT_ROLE has no effect with VAULT_AUTH=token: leave it out"
+)]
+#[case(
+    &[("VAULT_ROLE", "r"), ("GCP_PROJECT_ID", "my-project-1")],
+    "GCP_PROJECT_ID has no effect with SECRET_STORE=vault: leave it out"
+)]
+#[case(&[("VAULT_ROLE", "r"), ("RETAIN_VERSIONS", "0")], "RETAIN_VERSIONS: must be 1 to 100 with SECRET_STORE=vault")]
+#[case(&[("VAULT_ROLE", "r"), ("RETAIN_VERSIONS", "101")], "RETAIN_VERSIONS: must be 1 to 100 with SECRET_STORE=vault")]
+#[case(
+    &[("VAULT_ROLE", "r"), ("VAULT_FOLDER", "../sys")],
+    "VAULT_FOLDER: must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them"
+)]
+#[case(&[("VAULT_ROLE", "r"), ("VAULT_AUTH", "ldap")], "VAULT_AUTH: must be one of kubernetes, jwt, approle, token")]
+fn settings_of_vault_that_do_not_fit_are_refused(
+    #[case] given: &[(&'static str, &'static str)],
+    #[case] problem: &str,
+) {
+    assert_eq!(with_vault(given).err(), Some(vec![problem.to_owned()]));
+}
+
+#[test]
+fn vault_is_not_reached_without_encryption() {
+    let InvalidSettings(problems) = resolved(&[
+        ("CLUSTER_ID", "cls-123"),
+        ("PULL_SECRET_FILE", "/run/pull-secret"),
+        ("SECRET_STORE", "vault"),
+        ("VAULT_ADDR", "http://10.0.0.1:8200"),
+        ("VAULT_ROLE", "r"),
+    ])
+    .unwrap_err();
+    assert!(problems[0].starts_with("VAULT_ADDR: must be an https:// address"), "{problems:?}");
 }

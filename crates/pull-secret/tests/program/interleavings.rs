@@ -5,7 +5,7 @@ use std::time::Duration;
 use emulators::secret_manager::Settings;
 use rstest::rstest;
 use secrecy::SecretSlice;
-use secret_store::SecretStore as _;
+use secret_store::{NewVersion, SecretStore as _, VersionNumber};
 use tokio::process::Child;
 
 use testkit::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
@@ -46,7 +46,7 @@ async fn go_on(rig: &Rig, job: Child) -> Outcome {
 /// Adds a version as an administrator might.
 async fn by_hand(rig: &Rig, name: &str) {
     let content = SecretSlice::from(pull_secret(name).into_bytes());
-    rig.store.add_version(&secret(), &content).await.unwrap();
+    rig.store.add_version(&secret(), &NewVersion::without_record(VersionNumber::FIRST, &content)).await.unwrap();
 }
 
 async fn live(rig: &Rig) -> Vec<String> {

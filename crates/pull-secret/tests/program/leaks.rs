@@ -47,11 +47,12 @@ async fn the_job_prints_no_credential_however_it_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_unmanaged_document_is_not_printed_either() {
     use secrecy::SecretSlice;
-    use secret_store::SecretStore as _;
+    use secret_store::{NewVersion, SecretStore as _, VersionNumber};
     let rig = Rig::new().await;
     rig.unmanaged(&[("managed-by", "hyperfleet"), ("cluster-id", "cls-123")]).await;
     let content = SecretSlice::from(format!("not a document: {PASSWORD}").into_bytes());
-    rig.store.add_version(&testkit::rig::secret(), &content).await.unwrap();
+    let new = NewVersion::without_record(VersionNumber::FIRST, &content);
+    rig.store.add_version(&testkit::rig::secret(), &new).await.unwrap();
     let outcome = rig.run(rig.job(&documents()[0].1).env("LOG_LEVEL", "debug")).await;
     assert_eq!(outcome.code, Some(0), "{outcome:#?}");
     check_outcome("a stored document", &outcome);

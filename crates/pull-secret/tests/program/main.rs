@@ -29,3 +29,4 @@ mod sentinel;
 mod story;
 mod sweep;
 mod validate;
+mod vault;

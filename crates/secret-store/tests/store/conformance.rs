@@ -6,15 +6,22 @@ mod versions;
 
 use subject::Subject;
 
+use crate::vault::hashicorp::NOT_PASSED;
+
 /// Runs each case against each store; every case has a store of its own.
 macro_rules! every_store_passes {
     ($($module:ident: { $($case:ident)+ })+) => {$($(
         mod $case {
-            use super::{$module, Subject};
+            use super::{$module, NOT_PASSED, Subject};
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_memory() {
                 $module::$case(&Subject::in_memory()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn in_memory_with_records() {
+                $module::$case(&Subject::in_memory_with_records()).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,6 +32,23 @@ macro_rules! every_store_passes {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn at_google_in_one_region() {
                 $module::$case(&Subject::at_google(Some("europe-west1")).await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_openbao() {
+                let Some(subject) = Subject::at_openbao().await else { return };
+                $module::$case(&subject).await;
+            }
+
+            /// At a server with HashiCorp's differences.
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn as_hashicorp() {
+                if let Some((case, reason)) = NOT_PASSED.iter().find(|(case, _)| *case == stringify!($case)) {
+                    eprintln!("skipped: {case}: {reason}");
+                    return;
+                }
+                let Some(subject) = Subject::as_hashicorp().await else { return };
+                $module::$case(&subject).await;
             }
         }
     )+)+};
@@ -65,7 +89,10 @@ every_store_passes! {
         a_destroyed_number_is_not_given_again
         a_disabled_version_can_be_destroyed
         an_absent_version_is_not_destroyed
-        many_adders_get_a_number_each
+        of_many_adders_all_get_a_number_or_one_does
+        the_same_version_is_added_once_where_the_number_is_stated
+        a_number_that_is_not_the_next_one_is_not_given
+        a_record_is_read_with_its_version_where_versions_have_one
         the_newest_version_is_known_by_number_and_state
         the_longest_name_hides_no_state
     }

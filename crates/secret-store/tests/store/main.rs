@@ -1,6 +1,7 @@
-//! Conformance of every store to the contract; failures and requests of Google Secret Manager.
+//! Conformance of every store to the contract; failures and requests of each provider.
 
-#![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod conformance;
 mod failures;
@@ -8,3 +9,4 @@ mod fake;
 mod identity;
 mod requests;
 mod rig;
+mod vault;

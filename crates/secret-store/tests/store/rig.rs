@@ -7,8 +7,8 @@ use std::time::Duration;
 use emulators::secret_manager::{SecretManager, Settings as Emulator};
 use secrecy::SecretSlice;
 use secret_store::{
-    Endpoint, GoogleSecretManager, Metadata, NewSecret, Operation, Permission, Replication, SecretId, SecretStore,
-    Settings, StoreError, VersionNumber,
+    Endpoint, GoogleSecretManager, Metadata, NewSecret, NewVersion, Operation, Permission, Replication, SecretId,
+    SecretStore, Settings, StoreError, VersionNumber,
 };
 
 /// The full name of what [`attempt`] works on.
@@ -96,7 +96,10 @@ pub(crate) async fn attempt(store: &impl SecretStore, operation: Operation) -> R
             store.update(&secret, &metadata).await.map(drop)
         }
         Operation::Delete => store.delete(&secret, "e1").await.map(drop),
-        Operation::AddVersion => store.add_version(&secret, &bytes(CONTENT.as_bytes())).await.map(drop),
+        Operation::AddVersion => {
+            let content = bytes(CONTENT.as_bytes());
+            store.add_version(&secret, &NewVersion::without_record(first, &content)).await.map(drop)
+        }
         Operation::ReadVersion => store.read_version(&secret, first).await.map(drop),
         Operation::FindVersion => store.newest_version(&secret).await.map(drop),
         Operation::ListVersions => store.list_versions(&secret).await.map(drop),

@@ -165,7 +165,7 @@ impl Judge {
         let mut holding = 0;
         for (place, version) in live.iter().enumerate() {
             let content = match store.read_version(secret, version.number).await {
-                Ok(Version::Live(content)) => content,
+                Ok(Version::Live(live)) => live.content,
                 other => return Some(format!("a live version cannot be read: {other:?}")),
             };
             let holds = serde_json::from_slice::<Value>(content.expose_secret()).unwrap() == life.content;

@@ -181,7 +181,7 @@ impl<'a> World<'a> {
     pub(super) async fn stored(&self, version: u64) -> anyhow::Result<Option<String>> {
         let Some(number) = VersionNumber::new(version) else { return Ok(None) };
         Ok(match self.store.read_version(&self.secret, number).await? {
-            Version::Live(content) => Some(self.digest(content.expose_secret())),
+            Version::Live(live) => Some(self.digest(live.content.expose_secret())),
             _ => None,
         })
     }

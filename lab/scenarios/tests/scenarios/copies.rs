@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hyperfleet_client::{Generation, Resource, Status};
 use kubernetes::{AppliedSecret, Form};
-use secret_store::{NewSecret, Replication, SecretStore as _};
+use secret_store::{NewSecret, NewVersion, Replication, SecretStore as _, VersionNumber};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -164,7 +164,8 @@ async fn store_unknown_copy(up: &Up, incarnation: &str) {
     ]);
     let new = NewSecret { labels: labels(), annotations, replication: Replication::Automatic { kms_key: None } };
     store.create(&secret, &new).await.unwrap();
-    store.add_version(&secret, &document("tenant-a").into_bytes().into()).await.unwrap();
+    let content = document("tenant-a").into_bytes().into();
+    store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await.unwrap();
 }
 
 /// A restored database has an older destination, and the report of the adapter lists only that.

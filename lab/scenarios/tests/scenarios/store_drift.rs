@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use hyperfleet_client::Resource;
 use rstest::rstest;
-use secret_store::{GoogleSecretManager, Metadata, SecretId, SecretStore as _, VersionNumber, VersionState};
+use secret_store::{
+    GoogleSecretManager, Metadata, NewVersion, SecretId, SecretStore as _, VersionNumber, VersionState,
+};
 
 use testkit::fleet::{PROJECT, Up, condition, document, folder, is_available, run};
 use testkit::program;
@@ -52,7 +54,8 @@ impl World {
             Act::Disable => self.disable().await,
             Act::AddAnother => {
                 let another = document("another").into_bytes().into();
-                self.store.add_version(&self.secret, &another).await.unwrap();
+                let new = NewVersion::without_record(VersionNumber::FIRST, &another);
+                self.store.add_version(&self.secret, &new).await.unwrap();
             }
             Act::LoseTheRecord => {
                 let lost = Metadata { annotations: [].into(), ..self.metadata().await };

@@ -1,5 +1,6 @@
 //! A store under test, with operations of an administrator that the contract does not have.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,11 +9,13 @@ use google_cloud_auth::credentials::anonymous;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    ErrorKind, GoogleSecretManager, MemoryStore, Metadata, Replication, SecretId, SecretStore, Settings, StoreError,
-    Version, VersionNumber,
+    ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore, Replication, SecretId,
+    SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
 };
 
-use crate::rig::{bytes, new_secret, number, secret_id, settings};
+use crate::rig::{bytes, new_secret, number, secret_id, settings, texts};
+use crate::vault::hashicorp::HashiCorp;
+use crate::vault::server::OpenBao;
 
 pub(super) struct Subject<S> {
     pub(super) store: Arc<S>,
@@ -21,10 +24,18 @@ pub(super) struct Subject<S> {
     administrator: Administrator,
 }
 
+/// The record of a version with this content.
+pub(super) fn record_of(content: &[u8]) -> BTreeMap<String, String> {
+    texts(&[("hyperfleet-digest", &format!("{content:02x?}")), ("empty", "")])
+}
+
 /// Disables versions as an administrator does.
 enum Administrator {
-    OfMemory(Arc<MemoryStore>),
-    OfEmulator(SecretManager),
+    Memory(Arc<MemoryStore>),
+    RecordingMemory(Arc<RecordingMemoryStore>),
+    Emulator(SecretManager),
+    OpenBao(OpenBao),
+    HashiCorp(HashiCorp),
 }
 
 // === impl Subject ===
@@ -32,7 +43,15 @@ enum Administrator {
 impl Subject<MemoryStore> {
     pub(super) fn in_memory() -> Self {
         let store = Arc::new(MemoryStore::new());
-        let administrator = Administrator::OfMemory(Arc::clone(&store));
+        let administrator = Administrator::Memory(Arc::clone(&store));
+        Self { store, secret: secret_id(), replication: Replication::Automatic { kms_key: None }, administrator }
+    }
+}
+
+impl Subject<RecordingMemoryStore> {
+    pub(super) fn in_memory_with_records() -> Self {
+        let store = Arc::new(RecordingMemoryStore::new());
+        let administrator = Administrator::RecordingMemory(Arc::clone(&store));
         Self { store, secret: secret_id(), replication: Replication::Automatic { kms_key: None }, administrator }
     }
 }
@@ -47,7 +66,25 @@ impl Subject<GoogleSecretManager> {
         };
         let settings = Settings { location, ..settings(server.address()) };
         let store = Arc::new(GoogleSecretManager::connect(&settings).await.unwrap());
-        Self { store, secret: secret_id(), replication, administrator: Administrator::OfEmulator(server) }
+        Self { store, secret: secret_id(), replication, administrator: Administrator::Emulator(server) }
+    }
+}
+
+impl Subject<VaultStore> {
+    /// In a folder of its own; `None` if there is no server.
+    pub(super) async fn at_openbao() -> Option<Self> {
+        let server = OpenBao::shared().await?;
+        Some(Self::of(server.store(), Administrator::OpenBao(server)))
+    }
+
+    pub(super) async fn as_hashicorp() -> Option<Self> {
+        let server = HashiCorp::before(OpenBao::shared().await?).await;
+        Some(Self::of(server.store(), Administrator::HashiCorp(server)))
+    }
+
+    fn of(store: VaultStore, administrator: Administrator) -> Self {
+        let replication = Replication::Automatic { kms_key: None };
+        Self { store: Arc::new(store), secret: secret_id(), replication, administrator }
     }
 }
 
@@ -68,8 +105,19 @@ impl<S: SecretStore> Subject<S> {
         self.store.find(&self.secret).await.unwrap().unwrap().metadata
     }
 
+    /// Adds a version with the next number.
     pub(super) async fn add(&self, content: &[u8]) -> Result<VersionNumber, StoreError> {
-        self.store.add_version(&self.secret, &bytes(content)).await
+        let newest = self.store.newest_version(&self.secret).await.unwrap();
+        let next = newest.map_or(VersionNumber::FIRST, |newest| newest.number.next());
+        self.add_as(next.get(), content).await
+    }
+
+    /// Adds a version with this number and a record that names the content.
+    pub(super) async fn add_as(&self, version: u64, content: &[u8]) -> Result<VersionNumber, StoreError> {
+        let (content, record) = (bytes(content), record_of(content));
+        self.store
+            .add_version(&self.secret, &NewVersion { number: number(version), content: &content, record: &record })
+            .await
     }
 
     pub(super) async fn read(&self, version: u64) -> Version {
@@ -79,7 +127,7 @@ impl<S: SecretStore> Subject<S> {
     /// Checks that a version is live and what its content is.
     pub(super) async fn reads(&self, version: u64, content: &[u8]) {
         let read = self.read(version).await;
-        let same = matches!(&read, Version::Live(found) if found.expose_secret() == content);
+        let same = matches!(&read, Version::Live(found) if found.content.expose_secret() == content);
         assert!(same, "version {version} is {read:?}, perhaps with another content");
     }
 
@@ -89,8 +137,11 @@ impl<S: SecretStore> Subject<S> {
 
     pub(super) async fn disable(&self, version: u64) {
         match &self.administrator {
-            Administrator::OfMemory(store) => store.disable_version(&self.secret, number(version)).unwrap(),
-            Administrator::OfEmulator(server) => {
+            Administrator::Memory(store) => store.disable_version(&self.secret, number(version)).unwrap(),
+            Administrator::RecordingMemory(store) => store.disable_version(&self.secret, number(version)).unwrap(),
+            Administrator::OpenBao(server) => server.disable(&self.secret, version).await,
+            Administrator::HashiCorp(server) => server.behind.disable(&self.secret, version).await,
+            Administrator::Emulator(server) => {
                 let builder = SecretManagerService::builder().with_endpoint(format!("http://{}", server.address()));
                 let client = builder.with_credentials(anonymous::Builder::new().build()).build().await.unwrap();
                 let name = format!("{}/versions/{version}", self.store.path(&self.secret));

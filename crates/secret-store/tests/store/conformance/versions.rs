@@ -1,12 +1,16 @@
 //! The contract of versions and their content.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use daemon::retry::Transient as _;
-use secret_store::{ErrorKind, SecretStore, Version, VersionState, VersionSummary};
+use secret_store::{
+    Adds, ErrorKind, LiveVersion, NewVersion, Records, SecretStore, Version, VersionNumber, VersionState,
+    VersionSummary,
+};
 use tokio::task::JoinSet;
 
-use super::subject::Subject;
+use super::subject::{Subject, record_of};
 use crate::rig::{bytes, number};
 
 pub(super) async fn versions_are_numbered_from_one(subject: &Subject<impl SecretStore>) {
@@ -123,18 +127,69 @@ pub(super) async fn an_absent_version_is_not_destroyed(subject: &Subject<impl Se
     subject.reads(1, b"a").await;
 }
 
-pub(super) async fn many_adders_get_a_number_each(subject: &Subject<impl SecretStore + 'static>) {
+pub(super) async fn of_many_adders_all_get_a_number_or_one_does<S: SecretStore + 'static>(subject: &Subject<S>) {
     subject.create().await;
     let mut adders = JoinSet::new();
     for adder in 0..20_u8 {
         let (store, secret) = (Arc::clone(&subject.store), subject.secret.clone());
-        adders.spawn(async move { (store.add_version(&secret, &bytes(&[adder])).await.unwrap().get(), adder) });
+        adders.spawn(async move {
+            let content = bytes(&[adder]);
+            let new = NewVersion::without_record(VersionNumber::FIRST, &content);
+            store.add_version(&secret, &new).await.map(|version| (version.get(), adder))
+        });
     }
-    let mut added = adders.join_all().await;
+    let (added, refused): (Vec<_>, Vec<_>) = adders.join_all().await.into_iter().partition(Result::is_ok);
+    let mut added: Vec<_> = added.into_iter().flatten().collect();
     added.sort_unstable();
-    assert!(added.iter().map(|(version, _)| *version).eq(1..=20), "{added:?}");
+    let expected = match S::capabilities().adds {
+        Adds::Open => 20,
+        Adds::Exclusive => 1,
+    };
+    assert!(added.iter().map(|(version, _)| *version).eq(1..=expected), "{added:?}");
+    for refused in refused {
+        subject.refused(refused, ErrorKind::Changed);
+    }
     for (version, adder) in added {
         subject.reads(version, &[adder]).await;
+    }
+}
+
+pub(super) async fn the_same_version_is_added_once_where_the_number_is_stated<S: SecretStore>(subject: &Subject<S>) {
+    subject.create_with(&["a"]).await;
+    let again = subject.add_as(1, b"a").await.unwrap().get();
+    let expected = match S::capabilities().adds {
+        Adds::Open => 2,
+        Adds::Exclusive => 1,
+    };
+    assert_eq!(again, expected);
+    assert_eq!(subject.store.list_versions(&subject.secret).await.unwrap().len() as u64, expected);
+}
+
+pub(super) async fn a_number_that_is_not_the_next_one_is_not_given<S: SecretStore>(subject: &Subject<S>) {
+    subject.create_with(&["a", "b"]).await;
+    for taken_or_beyond in [1, 2, 4] {
+        let added = subject.add_as(taken_or_beyond, b"c").await;
+        match S::capabilities().adds {
+            Adds::Open => assert!(added.is_ok_and(|number| number.get() > 2)),
+            Adds::Exclusive => {
+                subject.refused(added, ErrorKind::Changed);
+                assert!(matches!(subject.read(3).await, Version::Absent));
+            }
+        }
+    }
+    subject.reads(1, b"a").await;
+    subject.reads(2, b"b").await;
+}
+
+pub(super) async fn a_record_is_read_with_its_version_where_versions_have_one<S: SecretStore>(subject: &Subject<S>) {
+    subject.create_with(&["a", "b"]).await;
+    for (version, content) in [(1, b"a"), (2, b"b")] {
+        let Version::Live(LiveVersion { record, .. }) = subject.read(version).await else { panic!("{version}") };
+        let expected = match S::capabilities().records {
+            Records::UnderEtag => BTreeMap::new(),
+            Records::WithVersion => record_of(content),
+        };
+        assert_eq!(record, expected);
     }
 }
 
@@ -145,7 +200,8 @@ pub(super) async fn the_longest_name_hides_no_state(subject: &Subject<impl Secre
     let stale = store.find(&secret).await.unwrap().unwrap().metadata;
     store.update(&secret, &stale).await.unwrap();
     assert_eq!(store.update(&secret, &stale).await.unwrap_err().kind, ErrorKind::Changed);
-    let added = store.add_version(&secret, &bytes(b"content")).await.unwrap();
+    let content = bytes(b"content");
+    let added = store.add_version(&secret, &NewVersion::without_record(VersionNumber::FIRST, &content)).await.unwrap();
     for _ in 0..2 {
         store.destroy_version(&secret, added).await.unwrap();
         assert!(matches!(store.read_version(&secret, added).await.unwrap(), Version::Destroyed));

@@ -2,7 +2,7 @@
 
 use daemon::retry::Transient as _;
 use rstest::rstest;
-use secret_store::{ErrorKind, Operation, SecretStore as _, Version};
+use secret_store::{ErrorKind, NewVersion, Operation, SecretStore as _, Version, VersionNumber};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, json as document, page};
@@ -83,7 +83,9 @@ async fn content_that_does_not_fit_its_checksum_is_not_given_out(
 #[tokio::test]
 async fn an_added_version_has_a_number(#[case] answer: Value, #[case] expected: Option<u64>) {
     let fake = Fake::answering(document(200, &answer)).await;
-    let added = store_at(fake.address).await.add_version(&secret_id(), &b"hello".to_vec().into()).await;
+    let content = b"hello".to_vec().into();
+    let new = NewVersion::without_record(VersionNumber::FIRST, &content);
+    let added = store_at(fake.address).await.add_version(&secret_id(), &new).await;
     if let Some(version) = expected {
         assert_eq!(added.unwrap(), number(version));
         return;

@@ -1,0 +1,139 @@
+//! Checks the settings of the secret store.
+
+use std::path::PathBuf;
+
+use secret_store::{ProjectId, VaultLogin, VaultSettings};
+
+use super::Store;
+use super::parse::Parser;
+use super::table::Given;
+use super::vault::{StoreKind, Vault, VaultAuth};
+
+/// Length of the longest path of a mount, folder or namespace.
+const LONGEST_PATH: usize = 200;
+/// The token of the Pod's service account.
+const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+impl Parser<'_> {
+    /// Returns `None` only when a problem says why.
+    pub(super) fn store(&mut self) -> Option<Store> {
+        match self.given.secret_store {
+            StoreKind::Google => self.google().map(Store::Google),
+            StoreKind::Vault => self.vault().map(Store::Vault),
+        }
+    }
+
+    fn google(&mut self) -> Option<secret_store::Settings> {
+        let given = self.given;
+        let project = self.required::<ProjectId>("GCP_PROJECT_ID", "gcp-project-id", given.gcp_project_id.as_deref());
+        let location = self.parsed("GCP_LOCATION", given.gcp_location.as_deref());
+        let endpoint = self.endpoint();
+        let call_timeout = given.gcp_api_timeout;
+        Some(secret_store::Settings { project: project?, location, endpoint, call_timeout, calls: None })
+    }
+
+    fn vault(&mut self) -> Option<VaultSettings> {
+        let Given { vault: given, .. } = self.given;
+        self.refuse_googles_settings();
+        let address = self.required("VAULT_ADDR", "vault-addr", given.addr.as_deref());
+        let namespace = given.namespace.as_deref().and_then(|namespace| self.path("VAULT_NAMESPACE", namespace));
+        let mount = self.path("VAULT_MOUNT", &given.mount);
+        let folder = self.path("VAULT_FOLDER", &given.folder);
+        let login = self.vault_login(given);
+        self.retained_by_vault();
+        Some(VaultSettings {
+            address: address?,
+            namespace,
+            mount: mount?,
+            folder: folder?,
+            login: login?,
+            ca_file: given.cacert.clone(),
+            call_timeout: given.client_timeout,
+            calls: None,
+        })
+    }
+
+    fn refuse_googles_settings(&mut self) {
+        let given = self.given;
+        let without_effect = [
+            ("GCP_PROJECT_ID", given.gcp_project_id.is_some()),
+            ("GCP_LOCATION", given.gcp_location.is_some()),
+            ("REPLICATION_POLICY", given.replication_policy.is_some() && !given.delete),
+            ("SECRET_MANAGER_EMULATOR_HOST", given.secret_manager_emulator_host.is_some()),
+            ("SECRET_MANAGER_EMULATOR_TOKEN_FILE", given.secret_manager_emulator_token_file.is_some()),
+            ("GCP_SECRET_MANAGER_ENDPOINT", given.gcp_secret_manager_endpoint.is_some()),
+        ];
+        self.without_effect("SECRET_STORE=vault", &without_effect);
+    }
+
+    /// The server removes versions beyond those by itself, so the Job's rule must be within them.
+    fn retained_by_vault(&mut self) {
+        let kept = VaultSettings::VERSIONS_KEPT;
+        if !self.given.delete && !(1..=kept).contains(&self.given.retain_versions) {
+            self.problems.push(format!("RETAIN_VERSIONS: must be 1 to {kept} with SECRET_STORE=vault"));
+        }
+    }
+
+    fn vault_login(&mut self, given: &Vault) -> Option<VaultLogin> {
+        use VaultAuth::{AppRole, Jwt, Kubernetes, Token};
+        let auth = given.auth;
+        let is_signed = matches!(auth, Kubernetes | Jwt);
+        let without_effect = [
+            ("VAULT_AUTH_MOUNT", given.auth_mount.is_some() && auth == Token),
+            ("VAULT_ROLE", given.role.is_some() && !is_signed),
+            ("VAULT_JWT_FILE", given.jwt_file.is_some() && !is_signed),
+            ("VAULT_ROLE_ID", given.role_id.is_some() && auth != AppRole),
+            ("VAULT_SECRET_ID_FILE", given.secret_id_file.is_some() && auth != AppRole),
+            ("VAULT_TOKEN_FILE", given.token_file.is_some() && auth != Token),
+        ];
+        self.without_effect(&format!("VAULT_AUTH={}", auth.as_str()), &without_effect);
+        let mount = given.auth_mount.as_deref().unwrap_or(auth.as_str());
+        let mount = self.path("VAULT_AUTH_MOUNT", mount);
+        match auth {
+            Kubernetes | Jwt => {
+                let role = self.path_of("VAULT_ROLE", "vault-role", given.role.as_deref());
+                let token_file = given.jwt_file.clone().unwrap_or_else(|| PathBuf::from(SERVICE_ACCOUNT_TOKEN));
+                Some(VaultLogin::Jwt { mount: mount?, role: role?, token_file })
+            }
+            AppRole => {
+                let role_id = self.path_of("VAULT_ROLE_ID", "vault-role-id", given.role_id.as_deref());
+                let file = given.secret_id_file.clone();
+                let secret_id_file = self.given_file("VAULT_SECRET_ID_FILE", "vault-secret-id-file", file);
+                Some(VaultLogin::AppRole { mount: mount?, role_id: role_id?, secret_id_file: secret_id_file? })
+            }
+            Token => {
+                let file = self.given_file("VAULT_TOKEN_FILE", "vault-token-file", given.token_file.clone());
+                Some(VaultLogin::TokenFile(file?))
+            }
+        }
+    }
+
+    fn without_effect(&mut self, choice: &str, settings: &[(&str, bool)]) {
+        let given = settings.iter().filter(|(_, is_given)| *is_given);
+        self.problems.extend(given.map(|(name, _)| format!("{name} has no effect with {choice}: leave it out")));
+    }
+
+    fn given_file(&mut self, name: &str, flag: &str, file: Option<PathBuf>) -> Option<PathBuf> {
+        let missing = format!("missing required environment variable: {name} (or --{flag})");
+        self.problems.extend(file.is_none().then_some(missing));
+        file
+    }
+
+    fn path_of(&mut self, name: &str, flag: &str, text: Option<&str>) -> Option<String> {
+        let text = self.required::<String>(name, flag, text)?;
+        self.path(name, &text)
+    }
+
+    /// A path goes into addresses, so it is letters, digits and a few marks, without empty or relative parts.
+    fn path(&mut self, name: &str, text: &str) -> Option<String> {
+        let is_part = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+                && part.bytes().any(|byte| byte != b'.')
+        };
+        let path = text.trim_matches('/');
+        let fits = path.len() <= LONGEST_PATH && path.split('/').all(is_part);
+        let wrong = "must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them";
+        self.check(name, fits.then(|| path.to_owned()).ok_or(wrong))
+    }
+}
