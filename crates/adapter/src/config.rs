@@ -73,8 +73,6 @@ pub struct Plan {
     pub account: Option<Account>,
     /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
     pub tracks_copies: bool,
-    /// True if the pull secrets are in OpenBao or Vault; false if they are in Google Secret Manager.
-    pub stores_in_vault: bool,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -210,7 +208,6 @@ impl Config {
             account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
             project_variable: limits.project_variable.clone(),
-            stores_in_vault: builtin::stores_in_vault(job_template),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,
                 writes_per_run: limits.writes_per_run,

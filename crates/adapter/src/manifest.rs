@@ -54,7 +54,7 @@ fn copy_text(copy: &StoredCopy) -> Option<String> {
 pub fn project(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
     match &run.copy {
         Some(StoredCopy::Secret { project, .. }) => return Some(project.clone()),
-        Some(StoredCopy::VaultSecret { .. } | StoredCopy::KubernetesSecret { .. }) => return None,
+        Some(StoredCopy::KubernetesSecret { .. }) => return None,
         None => {}
     }
     let name = config.project_variable.as_ref()?;
@@ -288,21 +288,8 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
 fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
     match copy.clone() {
         StoredCopy::Secret { project, location, name } => vec![
-            (variable::SECRET_STORE, None),
             (variable::GCP_PROJECT_ID, Some(project)),
             (variable::GCP_LOCATION, location),
-            (variable::SECRET_NAME, Some(name)),
-            (variable::MANAGEMENT_NAMESPACE, None),
-            (variable::K8S_SECRET_NAME, None),
-        ],
-        StoredCopy::VaultSecret { server, namespace, mount, folder, name } => vec![
-            (variable::SECRET_STORE, Some(names::STORE_VAULT.to_owned())),
-            (variable::GCP_PROJECT_ID, None),
-            (variable::GCP_LOCATION, None),
-            (variable::VAULT_ADDR, Some(server)),
-            (variable::VAULT_NAMESPACE, namespace),
-            (variable::VAULT_MOUNT, Some(mount)),
-            (variable::VAULT_FOLDER, Some(folder)),
             (variable::SECRET_NAME, Some(name)),
             (variable::MANAGEMENT_NAMESPACE, None),
             (variable::K8S_SECRET_NAME, None),

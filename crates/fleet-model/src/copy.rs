@@ -18,20 +18,6 @@ pub enum StoredCopy {
         /// The secret's name.
         name: String,
     },
-    /// A secret in OpenBao or Vault.
-    VaultSecret {
-        /// The address of the server.
-        server: String,
-        /// The namespace at the server; absent for the root.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        namespace: Option<String>,
-        /// The mount of the KV engine.
-        mount: String,
-        /// The folder in the mount.
-        folder: String,
-        /// The secret's name.
-        name: String,
-    },
     /// The Kubernetes Secret that HyperShift reads.
     KubernetesSecret {
         /// Its namespace.
@@ -44,11 +30,6 @@ pub enum StoredCopy {
 /// The member of a report's data that lists the copies.
 pub const MEMBER: &str = "copies";
 
-/// Returns the full name of a folder or secret in OpenBao or Vault, as the Job reports it.
-pub fn vault_path(namespace: Option<&str>, parts: &[&str]) -> String {
-    namespace.into_iter().chain(parts.iter().copied()).collect::<Vec<_>>().join("/")
-}
-
 // === impl StoredCopy ===
 
 impl fmt::Display for StoredCopy {
@@ -57,10 +38,6 @@ impl fmt::Display for StoredCopy {
             Self::Secret { project, location: None, name } => write!(formatter, "secret {name} of project {project}"),
             Self::Secret { project, location: Some(location), name } => {
                 write!(formatter, "secret {name} of project {project} in {location}")
-            }
-            Self::VaultSecret { server, namespace, mount, folder, name } => {
-                let path = vault_path(namespace.as_deref(), &[mount, folder, name]);
-                write!(formatter, "secret {path} at {server}")
             }
             Self::KubernetesSecret { namespace, name } => write!(formatter, "Kubernetes Secret {namespace}/{name}"),
         }
@@ -78,8 +55,6 @@ mod tests {
         let written = json!([
             {"kind": "secret", "project": "p-1", "name": "hyperfleet-cls-1-pull-secret"},
             {"kind": "secret", "project": "p-1", "location": "europe-west3", "name": "s"},
-            {"kind": "vaultSecret", "server": "https://v:8200", "mount": "secret", "folder": "pull-secrets", "name": "s"},
-            {"kind": "vaultSecret", "server": "https://v:8200", "namespace": "fleet/eu", "mount": "kv", "folder": "f", "name": "s"},
             {"kind": "kubernetesSecret", "namespace": "clusters-cls-1", "name": "cls-1-pull-secret"},
         ]);
         let copies: Vec<StoredCopy> = serde_json::from_value(written.clone()).unwrap();
@@ -90,8 +65,6 @@ mod tests {
             [
                 "secret hyperfleet-cls-1-pull-secret of project p-1",
                 "secret s of project p-1 in europe-west3",
-                "secret secret/pull-secrets/s at https://v:8200",
-                "secret fleet/eu/kv/f/s at https://v:8200",
                 "Kubernetes Secret clusters-cls-1/cls-1-pull-secret",
             ]
         );

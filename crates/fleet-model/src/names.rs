@@ -242,8 +242,6 @@ pub const ORIGINAL_COPY_NAMESPACE: &str = "openshift-config";
 
 /// The value of [`ANNOTATION_CREATED_BY`].
 pub const CREATED_BY: &str = "pullsecret-adapter";
-/// The value of [`SECRET_STORE`](variable::SECRET_STORE) for OpenBao and Vault.
-pub const STORE_VAULT: &str = "vault";
 /// The value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "hyperfleet";
 /// The value of [`LABEL_ADAPTER`].

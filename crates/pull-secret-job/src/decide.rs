@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
 use fleet_model::job::Reason;
-use fleet_model::{Generation, Incarnation, Owner};
+use fleet_model::{Generation, Incarnation, Owner, names};
 use secret_store::{Metadata, Records, VersionNumber};
 
 pub use facts::{Desired, Identity, Observed, VersionState};
@@ -39,6 +39,9 @@ use crate::record::Record;
 pub fn store(desired: &Desired, observed: &Observed) -> Plan {
     let Some(secret) = &observed.secret else { return create(desired, observed.place) };
     let mut record = observed.record();
+    if let Some(other) = observed.other_owner(&desired.identity.cluster) {
+        return Plan::new(Reason::NameConflict, Cause::Unmanaged(other));
+    }
     if let Some(refusal) = refuse(desired, secret, &record) {
         return refusal;
     }
@@ -82,6 +85,9 @@ pub fn delete(identity: &Identity, observed: &Observed) -> Plan {
     if !owner.is(&identity.cluster) {
         return Plan::new(Reason::UnmanagedSecretKept, Cause::Unmanaged(owner));
     }
+    if let Some(other) = observed.other_owner(&identity.cluster) {
+        return Plan::new(Reason::UnmanagedSecretKept, Cause::Unmanaged(other));
+    }
     let record = observed.record();
     if let Some(other) = record.incarnation.filter(|recorded| identity.differs_from(Some(recorded))) {
         return Plan::new(Reason::UnmanagedSecretKept, Cause::OtherIncarnation(other));
@@ -109,16 +115,20 @@ fn create(desired: &Desired, place: Records) -> Plan {
     Plan::new(Reason::SecretStored, Cause::Missing)
         .holding(first)
         .then(Action::Create { labels: desired.labels.clone(), annotations })
-        .then(add(Content::Desired, first, &record, place))
+        .then(add(desired, Content::Desired, &record, place))
 }
 
-/// Adds a version, with its record if versions have one in this store.
-fn add(content: Content, number: VersionNumber, record: &Record, place: Records) -> Action {
+/// Adds the version that the record names as the current one, with the record and the owner if versions have them in this
+/// store.
+fn add(desired: &Desired, content: Content, record: &Record, place: Records) -> Action {
     let mut written = BTreeMap::new();
     if place == Records::WithVersion {
+        let of_owner = [names::LABEL_MANAGED_BY, names::LABEL_CLUSTER_ID];
+        let labels = desired.labels.iter().filter(|(name, _)| of_owner.contains(&name.as_str()));
+        written.extend(labels.map(|(name, value)| (name.clone(), value.clone())));
         record.write(&mut written);
     }
-    Action::Add { content, number, record: written }
+    Action::Add { content, number: record.version.unwrap_or(VersionNumber::FIRST), record: written }
 }
 
 /// A managed secret.
@@ -228,7 +238,7 @@ impl View<'_> {
             Records::UnderEtag => plan.recording(self.secret, &claim, Some(&self.desired.labels)),
             Records::WithVersion => plan,
         };
-        self.confirm(plan.then(add(Content::Desired, number, &record, place)), number, record)
+        self.confirm(plan.then(add(self.desired, Content::Desired, &record, place)), number, record)
     }
 
     /// Destroys the surplus and records `current`. The recorded version, and those above it, are destroyed after the record
@@ -299,7 +309,7 @@ impl View<'_> {
         record.added.retain(|number| !strays.contains(number));
         record.added.insert(number);
         record = Record { version: Some(number), announced: None, announced_digest: None, ..record };
-        let plan = plan.then(add(Content::CopyOf(newest), number, &record, self.observed.place));
+        let plan = plan.then(add(self.desired, Content::CopyOf(newest), &record, self.observed.place));
         plan.destroying(strays).recording(self.secret, &record, None)
     }
 
@@ -308,6 +318,10 @@ impl View<'_> {
     fn strays(&self) -> BTreeSet<VersionNumber> {
         let mut strays: BTreeSet<_> =
             self.observed.added.iter().copied().filter(|number| self.is_live(*number)).collect();
+        if self.observed.place == Records::WithVersion {
+            // No older generation gets on top of a newer one there.
+            return strays;
+        }
         let own = VersionState::Live(self.desired.content);
         let Some(current) = self.record.version else { return strays };
         let holds_other =

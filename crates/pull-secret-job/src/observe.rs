@@ -50,8 +50,10 @@ impl<S: SecretStore> Session<'_, S> {
             // A version that this run has added must be observed, however old the record is.
             let start = added.first().map_or(start, |first| start.min(*first));
             self.read_upwards(start, &mut versions).await?;
-            if versions.states.is_empty() && start > VersionNumber::FIRST {
-                // The record is damaged, or the secret was recreated: the list has its versions, if late.
+            let is_kept = S::capabilities().versions_kept.is_none();
+            if versions.states.is_empty() && (start > VersionNumber::FIRST || !is_kept) {
+                // The record is damaged, the secret was recreated, or the store has removed its oldest versions: the list has
+                // those that there are, if late.
                 self.read_upwards(self.highest_listed().await?, &mut versions).await?;
             }
         }

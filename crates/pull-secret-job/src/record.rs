@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleet_model::{Generation, Incarnation, names};
+use fleet_model::{Generation, Incarnation, Owner, names};
 use secret_store::VersionNumber;
 
 /// The record of a secret.
@@ -26,6 +26,8 @@ pub struct Record {
     pub digest: Option<String>,
     /// Versions that this project has added and not destroyed. No other version is ever destroyed.
     pub added: BTreeSet<VersionNumber>,
+    /// The owner, in the record of a version; annotations have it in the labels beside them.
+    pub owner: Option<Owner>,
 }
 
 /// Maximum number of recorded versions, so that annotations stay far below the store's 16 KiB. The oldest are dropped
@@ -45,6 +47,7 @@ impl Record {
             announced_digest: text(names::ANNOTATION_ANNOUNCED_DIGEST).map(str::to_owned),
             digest: text(names::ANNOTATION_DIGEST).map(str::to_owned),
             added: added.split(',').filter_map(|number| number.parse().ok()).collect(),
+            owner: annotations.contains_key(names::LABEL_CLUSTER_ID).then(|| Owner::of(annotations)),
         }
     }
 

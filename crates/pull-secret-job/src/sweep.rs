@@ -121,7 +121,7 @@ pub fn compare(
         let Listed { copy, mut labels, mut annotations, revision } = listed;
         let cluster = labels.remove(names::LABEL_CLUSTER_ID);
         let name = match &copy {
-            StoredCopy::Secret { .. } | StoredCopy::VaultSecret { .. } => names::ANNOTATION_INCARNATION,
+            StoredCopy::Secret { .. } => names::ANNOTATION_INCARNATION,
             StoredCopy::KubernetesSecret { .. } => names::ANNOTATION_KUBERNETES_SECRET_INCARNATION,
         };
         let incarnation = annotations.remove(name);
@@ -179,7 +179,6 @@ impl Tombstone {
             StoredCopy::Secret { project, location, .. } => {
                 (project, location) == (&covered.project.0, &covered.project.1)
             }
-            StoredCopy::VaultSecret { .. } => false,
             StoredCopy::KubernetesSecret { .. } => covered.kubernetes,
         };
         let gone = self.copies.iter().filter(is_covered).filter(|copy| !covered.left.contains(copy));

@@ -257,9 +257,7 @@ impl Places {
                     None => {}
                 }
             }
-            (StoredCopy::VaultSecret { .. }, _) | (StoredCopy::KubernetesSecret { .. }, None) => {
-                return Ok(Action::Kept);
-            }
+            (StoredCopy::KubernetesSecret { .. }, None) => return Ok(Action::Kept),
         }
         Ok(Action::Deleted)
     }

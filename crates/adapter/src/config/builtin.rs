@@ -1,7 +1,5 @@
 //! The built-in configuration of the adapter type `pullsecret`.
 
-use fleet_model::names;
-
 use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources, ServiceAccount};
 use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
@@ -22,10 +20,12 @@ pub(super) const PULL_SECRET: &str = "pullsecret";
 /// The adapters that must have completed their work before this one.
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
-/// The built-in preconditions where pull secrets are stored at Google.
-const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, "spec.gcp.projectId != nil"];
-/// The built-in precondition of every store. A reference to a Secret is equivalent to the content itself.
-const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
+/// The built-in preconditions. A reference to a Secret is equivalent to the content itself.
+const PRECONDITIONS: [&str; 3] = [
+    r#"spec.provider == "gcp""#,
+    "spec.gcp.projectId != nil",
+    "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil",
+];
 
 const IMAGE: &str = concat!("quay.io/openshift-hyperfleet/pull-secret:", env!("CARGO_PKG_VERSION"));
 const ARGS: [&str; 2] = ["run-job", "pull-secret"];
@@ -41,56 +41,33 @@ struct Variable {
     /// The value if no field has one.
     value: Option<&'static str>,
     required: Required,
-    /// The store that needs it; `None` for every store.
-    store: Option<Store>,
 }
 
-/// The secret store of the Jobs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Store {
-    Google,
-    Vault,
-}
-
-impl Variable {
-    const fn named(name: &'static str) -> Self {
-        Self { name, from: &[], value: None, required: Required::No, store: None }
-    }
-}
-
-const VARIABLES: [Variable; 11] = [
-    Variable { from: &["metadata.id"], required: Required::Always, ..Variable::named("CLUSTER_ID") },
-    Variable { from: &["metadata.name"], ..Variable::named("CLUSTER_NAME") },
-    Variable { from: &["metadata.generation"], required: Required::Always, ..Variable::named("GENERATION") },
+const VARIABLES: [Variable; 9] = [
+    Variable { name: "CLUSTER_ID", from: &["metadata.id"], value: None, required: Required::Always },
+    Variable { name: "CLUSTER_NAME", from: &["metadata.name"], value: None, required: Required::No },
+    Variable { name: "GENERATION", from: &["metadata.generation"], value: None, required: Required::Always },
     Variable {
+        name: "GCP_PROJECT_ID",
         from: &["spec.gcp.projectId", "status.adapters[pullsecret].data.gcpProject"],
+        value: None,
         required: Required::Always,
-        store: Some(Store::Google),
-        ..Variable::named("GCP_PROJECT_ID")
     },
-    // The server and the identity there are the configuration's choice.
+    Variable { name: "SECRET_NAME", from: &["spec.pullSecret.secretName"], value: None, required: Required::No },
     Variable {
-        value: Some("secret"),
-        required: Required::Always,
-        store: Some(Store::Vault),
-        ..Variable::named("VAULT_MOUNT")
-    },
-    Variable {
-        from: &["spec.pullSecret.vaultFolder"],
-        value: Some("pull-secrets"),
-        required: Required::Always,
-        store: Some(Store::Vault),
-        ..Variable::named("VAULT_FOLDER")
-    },
-    Variable { from: &["spec.pullSecret.secretName"], ..Variable::named("SECRET_NAME") },
-    Variable {
+        name: "REPLICATION_POLICY",
         from: &["spec.pullSecret.replicationPolicy"],
-        store: Some(Store::Google),
-        ..Variable::named("REPLICATION_POLICY")
+        value: None,
+        required: Required::No,
     },
-    Variable { from: NAMESPACE, required: Required::ToApply, ..Variable::named("MANAGEMENT_NAMESPACE") },
-    Variable { from: &["spec.pullSecret.k8sSecretName"], ..Variable::named("K8S_SECRET_NAME") },
-    Variable { value: Some("/var/run/pull-secret/pullsecret"), ..Variable::named("PULL_SECRET_FILE") },
+    Variable { name: "MANAGEMENT_NAMESPACE", from: NAMESPACE, value: None, required: Required::ToApply },
+    Variable { name: "K8S_SECRET_NAME", from: &["spec.pullSecret.k8sSecretName"], value: None, required: Required::No },
+    Variable {
+        name: "PULL_SECRET_FILE",
+        from: &[],
+        value: Some("/var/run/pull-secret/pullsecret"),
+        required: Required::No,
+    },
 ];
 
 /// Completes a configuration of this type with the built-in values.
@@ -101,25 +78,15 @@ pub(super) fn complete(config: &mut Config) {
     }
     let Criteria { preconditions, dependencies } = &mut spec.criteria;
     let expression = |expression: &str| Expression { expression: expression.to_owned() };
-    let in_vault = stores_in_vault(&spec.job_template);
-    let of_store: &[&str] = if in_vault { &[] } else { &GOOGLES_PRECONDITIONS };
-    preconditions.get_or_insert_with(|| of_store.iter().chain([&PRECONDITION]).copied().map(expression).collect());
+    preconditions.get_or_insert_with(|| PRECONDITIONS.map(expression).to_vec());
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
     spec.input.get_or_insert_with(Input::default);
     spec.output.get_or_insert_with(|| Output {
         namespace: source(NAMESPACE, None),
         name: source(&["spec.pullSecret.k8sSecretName"], Some("{id}-pull-secret")),
     });
-    if !in_vault {
-        spec.limits.project_variable.get_or_insert_with(|| names::variable::GCP_PROJECT_ID.to_owned());
-    }
+    spec.limits.project_variable.get_or_insert_with(|| "GCP_PROJECT_ID".to_owned());
     complete_job(&mut spec.job_template);
-}
-
-/// Returns true if the Jobs store in OpenBao or Vault.
-pub(super) fn stores_in_vault(job: &JobTemplate) -> bool {
-    let kind = job.env.iter().flatten().find(|binding| binding.name == names::variable::SECRET_STORE);
-    kind.is_some_and(|kind| kind.value.as_deref() == Some(names::STORE_VAULT))
 }
 
 fn complete_job(job: &mut JobTemplate) {
@@ -140,10 +107,8 @@ fn complete_job(job: &mut JobTemplate) {
         let ValueSource { from, value } = source(variable.from, variable.value);
         Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
-    let store = if stores_in_vault(job) { Store::Vault } else { Store::Google };
     let given = job.env.take().unwrap_or_default();
-    let of_store = VARIABLES.into_iter().filter(|variable| variable.store.is_none_or(|of| of == store));
-    let built_in = of_store.map(binding);
+    let built_in = VARIABLES.into_iter().map(binding);
     let kept = built_in.filter(|built_in| given.iter().all(|given| given.name != built_in.name)).collect::<Vec<_>>();
     job.env = Some(kept.into_iter().chain(given).collect());
 }

@@ -2,7 +2,6 @@
 
 use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
-use fleet_model::names;
 use hyperfleet_client::BaseUrl;
 use message_broker::Subscription;
 use precondition::Precondition;
@@ -77,7 +76,7 @@ fn is_safe(service_account: Option<&ServiceAccount>) -> bool {
 
 /// Checks that every pattern names something.
 fn has_patterns(rule: &Destination) -> bool {
-    let all = || rule.projects.iter().chain(&rule.vault_folders).chain(&rule.namespaces);
+    let all = || rule.projects.iter().chain(&rule.namespaces);
     all().next().is_some() && all().all(|pattern| !pattern.trim().is_empty())
 }
 
@@ -111,7 +110,7 @@ fn rules(config: &Config) -> Vec<String> {
         ),
         (
             config.spec.destinations.iter().flatten().all(has_patterns),
-            "spec.destinations: each rule needs `projects`, `vaultFolders` or `namespaces`, and no pattern may be empty",
+            "spec.destinations: each rule needs `projects` or `namespaces`, and no pattern may be empty",
         ),
         (
             limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,
@@ -148,14 +147,10 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
     let is_variable = |name: &str| {
         !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
     };
-    let is_store = binding.name == names::variable::SECRET_STORE;
-    let stores = ["google", names::STORE_VAULT];
     let fault = if !is_variable(&binding.name) {
         "name: must be A-Z, 0-9 and _"
-    } else if is_store && !binding.value.as_deref().is_some_and(|kind| stores.contains(&kind)) {
-        "value: must be google or vault"
-    } else if is_store && !binding.from.is_empty() {
-        "from: the secret store is the adapter's choice, not the resource's"
+    } else if binding.name == "SECRET_STORE" {
+        "name: the adapter's Jobs store in Google Secret Manager only, since their copies are tracked and cleaned up there"
     } else if binding.from.is_empty() && binding.value.is_none() {
         "give `from` or `value`"
     } else if binding.from.iter().any(FieldPath::is_pull_secret_data) {

@@ -78,8 +78,8 @@ daemon::settings! {
         /// Secret that a run applies, watched for drift
         #[serde(default)]
         pub output: Option<Output> = Row::at("spec.output"),
-        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project, or its folder at OpenBao or
-        /// Vault, and one its namespace; without this list every destination is allowed
+        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project and one its namespace;
+        /// without this list every destination is allowed
         #[serde(default)]
         pub destinations: Option<Vec<Destination>> = Row::at("spec.destinations"),
         /// Limits of concurrent work
@@ -308,8 +308,6 @@ pub struct Destination {
     pub tenancy: BTreeMap<String, String>,
     /// Patterns of Google Cloud projects.
     pub projects: Vec<String>,
-    /// Patterns of folders at OpenBao or Vault, such as `secret/pull-secrets`, with the namespace before them if there is one.
-    pub vault_folders: Vec<String>,
     /// Patterns of namespaces in the management cluster.
     pub namespaces: Vec<String>,
 }

@@ -134,10 +134,6 @@ fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
     let text = |member: &str| data.get(member).and_then(Value::as_str);
     let named = match copy {
         StoredCopy::Secret { project, name, .. } => (text("gcpProject")? == project, text("secretName")? == name),
-        StoredCopy::VaultSecret { server, namespace, mount, folder, name } => {
-            let path = copy::vault_path(namespace.as_deref(), &[mount, folder, name]);
-            (text("vaultAddress")? == server, text("secretPath")? == path)
-        }
         StoredCopy::KubernetesSecret { namespace, name } => {
             (text("namespace")? == namespace, text("k8sSecretName")? == name)
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fleet_model::names::{self, variable};
-use fleet_model::{ClusterId, StoredCopy, copy};
+use fleet_model::{ClusterId, StoredCopy};
 
 use super::facts::Facts;
 use crate::config::{Destination, Plan as Config};
@@ -20,20 +20,9 @@ pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> BTreeSet<Sto
     let named = |given: Option<String>, built_in: fn(&ClusterId) -> String| {
         given.or_else(|| facts.resource.id.parse().ok().as_ref().map(built_in))
     };
-    let secret = named(value(variable::SECRET_NAME), names::secret_name).and_then(|name| {
-        if config.stores_in_vault {
-            Some(StoredCopy::VaultSecret {
-                server: value(variable::VAULT_ADDR)?,
-                namespace: value(variable::VAULT_NAMESPACE),
-                mount: value(variable::VAULT_MOUNT)?,
-                folder: value(variable::VAULT_FOLDER)?,
-                name,
-            })
-        } else {
-            let project = value(variable::GCP_PROJECT_ID)?;
-            Some(StoredCopy::Secret { project, location: value(variable::GCP_LOCATION), name })
-        }
-    });
+    let secret = value(variable::GCP_PROJECT_ID)
+        .zip(named(value(variable::SECRET_NAME), names::secret_name))
+        .map(|(project, name)| StoredCopy::Secret { project, location: value(variable::GCP_LOCATION), name });
     let kubernetes_secret = value(variable::MANAGEMENT_NAMESPACE)
         .zip(named(value(variable::K8S_SECRET_NAME), names::kubernetes_secret_name))
         .map(|(namespace, name)| StoredCopy::KubernetesSecret { namespace, name });
@@ -51,10 +40,6 @@ pub(super) fn refused_copies<'a>(
     let is_allowed = |copy: &StoredCopy| {
         rules.iter().filter(is_of_tenant).any(|rule| match copy {
             StoredCopy::Secret { project, .. } => rule.projects.iter().any(|pattern| matches(pattern, project)),
-            StoredCopy::VaultSecret { namespace, mount, folder, .. } => {
-                let folder = copy::vault_path(namespace.as_deref(), &[mount, folder]);
-                rule.vault_folders.iter().any(|pattern| matches(pattern, &folder))
-            }
             StoredCopy::KubernetesSecret { namespace, .. } => {
                 rule.namespaces.iter().any(|pattern| matches(pattern, namespace))
             }
@@ -104,7 +89,6 @@ mod tests {
         let rule = |tenancy, projects: &[&str]| Destination {
             tenancy,
             projects: text(projects),
-            vault_folders: Vec::new(),
             namespaces: text(&["clusters-*"]),
         };
         let rules = [rule(tenant("acme"), &["acme-*"]), rule(tenant("beta"), &["beta-*"])];

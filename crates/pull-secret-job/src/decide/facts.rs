@@ -1,9 +1,10 @@
 //! The facts that a decision is made from: the desired and the observed secret.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use docker_config::Digest;
-use fleet_model::{ClusterId, Generation, Incarnation};
+use fleet_model::{ClusterId, Generation, Incarnation, Owner};
 use secret_store::{Metadata, Records, VersionNumber};
 
 use crate::record::Record;
@@ -56,15 +57,25 @@ pub struct Observed {
 // === impl Observed ===
 
 impl Observed {
-    /// The record in force. The annotations' one is a copy where versions have one; it may be of an older version, but that of
-    /// the same version knows also what was destroyed since.
+    /// The record in force. The annotations' one is a copy where versions have one: it may be of an older version, or announce
+    /// a number that another run was faster to get. A copy of the same run knows also what was destroyed since.
     pub fn record(&self) -> Record {
         let annotations = self.secret.as_ref().map(|secret| &secret.annotations);
         let noted = annotations.map(Record::read).unwrap_or_default();
-        match self.records.last_key_value() {
-            Some((number, written)) if noted.version < Some(*number) => written.clone(),
-            _ => noted,
+        let Some((number, written)) = self.records.last_key_value() else { return noted };
+        let is_of_same_run = noted.generation == written.generation && noted.incarnation == written.incarnation;
+        match noted.version.cmp(&Some(*number)) {
+            Ordering::Greater => noted,
+            Ordering::Equal if is_of_same_run => noted,
+            Ordering::Equal | Ordering::Less => written.clone(),
         }
+    }
+
+    /// Returns the owner that the newest version with a record names, if it is another one than this cluster. Where metadata has
+    /// no condition, two creators of a secret may both have written its labels.
+    pub fn other_owner(&self, cluster: &ClusterId) -> Option<Owner> {
+        let (_, written) = self.records.last_key_value()?;
+        written.owner.clone().filter(|owner| !owner.is(cluster))
     }
 }
 

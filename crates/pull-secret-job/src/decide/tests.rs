@@ -43,6 +43,7 @@ fn announcing(generation: u64, version: u64, announced: u64, added: &[u64]) -> M
         announced_digest: (announced > 0).then(|| content("desired").keyed_by(&content("old")).to_string()),
         digest: desired().published_digest,
         added: added.iter().copied().map(number).collect(),
+        owner: None,
     };
     let mut metadata = Metadata { labels: desired().labels, etag: "e1".to_owned(), ..Metadata::default() };
     record.write(&mut metadata.annotations);

@@ -21,6 +21,8 @@ pub const TABLE: Table = Table {
         "RETAIN_",
         "ALWAYS_",
         "DIGEST_",
+        "SECRET_STORE",
+        "VAULT_",
     ],
     ..Table::of(Given::ROWS)
 };

@@ -54,8 +54,7 @@ impl Login {
                 match self.log_in(call).await {
                     Ok(renewed) => Ok(held.insert(renewed).token.clone()),
                     // The former one is good for a while.
-                    Err(error) if error.kind != ErrorKind::Unauthenticated => Ok(former),
-                    Err(error) => Err(error),
+                    Err(_not_renewed) => Ok(former),
                 }
             }
             _ => Ok(held.insert(self.log_in(call).await?).token.clone()),

@@ -127,3 +127,35 @@ fn a_deletion_reads_the_record_of_the_newest_version() {
     assert_eq!(render(&delete(&identity(5), &observed)), "Superseded: generation 6, a newer one, holds the secret");
     assert!(render(&delete(&identity(6), &observed)).starts_with("SecretDeleted"));
 }
+
+#[test]
+fn a_creator_that_was_slower_is_superseded_by_the_first_version() {
+    // Its own annotations name the number 1, which the newer generation was faster to get.
+    check(
+        &Desired { identity: identity(4), ..desired() },
+        &observed_with_records(secret(4, 1, &[1]), &[(1, "new", Some(5))]),
+        &[
+            "Superseded: generation 5, a newer one, holds the secret",
+            "record version 1 as the current one [generation 5, added 1]",
+        ],
+    );
+}
+
+#[test]
+fn of_two_clusters_with_one_name_the_one_with_the_first_version_keeps_it() {
+    let mut observed = observed_with_records(secret(5, 1, &[1]), &[(1, "desired", Some(5))]);
+    let labels = [("managed-by", "hyperfleet"), ("cluster-id", "cls-2")];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    observed.records.get_mut(&number(1)).unwrap().owner = Some(Owner::of(&labels));
+    let message = "the secret is not managed for this cluster: it has the label `managed-by=hyperfleet` and the label \
+                   `cluster-id=cls-2`";
+    assert_eq!(render(&store(&desired(), &observed)), format!("NameConflict: {message}"));
+    assert_eq!(render(&delete(&identity(5), &observed)), format!("UnmanagedSecretKept: {message}"));
+}
+
+#[test]
+fn a_version_names_its_owner() {
+    let plan = store(&desired(), &Observed { place: Records::WithVersion, ..Observed::default() });
+    let Some(Action::Add { record, .. }) = plan.actions.last() else { panic!("{plan:?}") };
+    assert!(Owner::of(record).is(&desired().identity.cluster), "{record:?}");
+}
