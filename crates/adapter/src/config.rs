@@ -5,6 +5,7 @@ mod broker;
 mod builtin;
 mod check;
 mod schema;
+mod secret_store;
 mod shape;
 pub mod table;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use account::Account;
 pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use builtin::JOB_NAMESPACE;
 pub use daemon::settings::common::Address;
+pub use secret_store::{SecretStore, StoreKind, StorePlan, VaultPlan};
 pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
     Resources, Retry, ServiceAccount, Spec, StoreCheck,
@@ -73,6 +75,8 @@ pub struct Plan {
     pub account: Option<Account>,
     /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
     pub tracks_copies: bool,
+    /// The secret store of the runs.
+    pub store: StorePlan,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -199,7 +203,7 @@ impl Config {
             consume,
             preconditions: checked.preconditions,
             dependencies: criteria.dependencies.clone().unwrap_or_default(),
-            bindings: job_template.env.clone().unwrap_or_default(),
+            bindings: job_template.env.iter().flatten().cloned().chain(checked.store.bindings()).collect(),
             args: job_template.args.clone().unwrap_or_default(),
             delete_args: job_template.delete_args.clone().filter(|args| !args.is_empty()),
             image: checked.image,
@@ -207,6 +211,7 @@ impl Config {
             output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
             account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
+            store: checked.store,
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,

@@ -11,7 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
-use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount};
+use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount, StoreKind, StorePlan};
 use crate::decide::{Facts, PullSecretSource, Purpose, StartRun};
 
 /// The folder for a Job's result file.
@@ -50,12 +50,14 @@ fn copy_text(copy: &StoredCopy) -> Option<String> {
     serde_json::to_string(copy).ok()
 }
 
-/// Returns the project whose quota the run counts against.
-pub fn project(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
-    match &run.copy {
-        Some(StoredCopy::Secret { project, .. }) => return Some(project.clone()),
-        Some(StoredCopy::KubernetesSecret { .. }) => return None,
-        None => {}
+/// Returns the owner of the quota that the run counts against: the project, or the address of OpenBao or Vault.
+pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
+    match (&run.copy, &config.store) {
+        (Some(StoredCopy::Secret { project, .. }), _) => return Some(project.clone()),
+        (Some(StoredCopy::VaultSecret { server, .. }), _) => return Some(server.clone()),
+        (Some(StoredCopy::KubernetesSecret { .. }), _) => return None,
+        (None, StorePlan::Vault(place)) => return Some(place.address.to_string()),
+        (None, StorePlan::Google) => {}
     }
     let name = config.project_variable.as_ref()?;
     let binding = config.bindings.iter().find(|binding| binding.name == *name)?;
@@ -172,7 +174,7 @@ fn annotations(
         (names::ANNOTATION_RESOURCE_CREATED, incarnation(facts.resource)),
         (names::ANNOTATION_EVENT, trigger.event.clone()),
         (names::ANNOTATION_TRACE, trigger.trace.as_ref().map(ToString::to_string)),
-        (names::ANNOTATION_PROJECT, project(config, facts, run)),
+        (names::ANNOTATION_QUOTA, quota(config, facts, run)),
         (names::ANNOTATION_COPY, run.copy.as_ref().and_then(copy_text)),
     ];
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
@@ -232,7 +234,6 @@ fn pod(config: &Config, facts: &Facts<'_>, run: &StartRun, environment: &Environ
     pod
 }
 
-/// Returns the service account of the Pod; the error names a resource that has none.
 /// Returns the service account of the resource's Jobs; the error names the part of the configuration that is invalid.
 pub fn job_account(config: &Config, facts: &Facts<'_>) -> Result<Account, String> {
     let name = service_account(config, facts)?.unwrap_or_else(|| "default".to_owned());
@@ -267,8 +268,10 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
     let of_copy = run.copy.as_ref().map(copy_variables).unwrap_or_default();
+    let store = run.copy.as_ref().map_or(Some(config.store.kind()), store_of);
     let values = config.bindings.iter().filter_map(|binding| {
-        if of_copy.iter().any(|(name, _)| *name == binding.name) {
+        let is_elsewhere = StoreKind::of_variable(&binding.name).is_some_and(|of| Some(of) != store);
+        if is_elsewhere || of_copy.iter().any(|(name, _)| *name == binding.name) {
             return None;
         }
         let value = binding.resolve(facts.view, placeholders)?;
@@ -284,6 +287,15 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     all.map(|(name, value)| json!({"name": name, "value": value})).collect()
 }
 
+/// Returns the store of a copy; `None` for a Kubernetes Secret.
+fn store_of(copy: &StoredCopy) -> Option<StoreKind> {
+    match copy {
+        StoredCopy::Secret { .. } => Some(StoreKind::Google),
+        StoredCopy::VaultSecret { .. } => Some(StoreKind::Vault),
+        StoredCopy::KubernetesSecret { .. } => None,
+    }
+}
+
 /// Returns the variables that name a copy, in place of those of the resource's current destination. `None` removes one.
 fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
     match copy.clone() {
@@ -294,8 +306,23 @@ fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
             (variable::MANAGEMENT_NAMESPACE, None),
             (variable::K8S_SECRET_NAME, None),
         ],
+        StoredCopy::VaultSecret { server, namespace, mount, folder, name } => vec![
+            (variable::SECRET_STORE, Some(names::STORE_VAULT.to_owned())),
+            (variable::VAULT_ADDR, Some(server)),
+            (variable::VAULT_NAMESPACE, namespace),
+            (variable::VAULT_MOUNT, Some(mount)),
+            (variable::VAULT_FOLDER, Some(folder)),
+            (variable::SECRET_NAME, Some(name)),
+            (variable::MANAGEMENT_NAMESPACE, None),
+            (variable::K8S_SECRET_NAME, None),
+        ],
         StoredCopy::KubernetesSecret { namespace, name } => {
-            vec![(variable::MANAGEMENT_NAMESPACE, Some(namespace)), (variable::K8S_SECRET_NAME, Some(name))]
+            // The Job deletes nothing else, so it gets no settings of a store.
+            vec![
+                (variable::SECRET_NAME, None),
+                (variable::MANAGEMENT_NAMESPACE, Some(namespace)),
+                (variable::K8S_SECRET_NAME, Some(name)),
+            ]
         }
     }
 }

@@ -22,6 +22,9 @@ pub use table::TABLE;
 
 use crate::decide::Identity;
 
+/// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
+pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
+
 /// The flags that were given, by their names.
 pub type Flags = BTreeMap<&'static str, String>;
 
@@ -57,6 +60,8 @@ pub enum Store {
     Google(secret_store::Settings),
     /// OpenBao or Vault.
     Vault(VaultSettings),
+    /// None: the run deletes a Kubernetes Secret only.
+    None,
 }
 
 /// Task of a run.
@@ -143,14 +148,14 @@ impl Store {
     pub fn project(&self) -> Option<&ProjectId> {
         match self {
             Self::Google(settings) => Some(&settings.project),
-            Self::Vault(_) => None,
+            Self::Vault(_) | Self::None => None,
         }
     }
 
     /// Returns the address of OpenBao or Vault; `None` for another store.
     pub(crate) fn vault_address(&self) -> Option<&str> {
         match self {
-            Self::Google(_) => None,
+            Self::Google(_) | Self::None => None,
             Self::Vault(settings) => Some(settings.address.as_str()),
         }
     }
@@ -160,14 +165,16 @@ impl Store {
         match self {
             Self::Google(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
+            Self::None => "no store",
         }
     }
 
-    /// Returns the name of the phase that stores the pull secret.
+    /// Returns the name of the phase that stores the pull secret, or else of the only one.
     pub(crate) fn phase(&self) -> &'static str {
         match self {
             Self::Google(_) => "gcp-secret-manager",
             Self::Vault(_) => "vault",
+            Self::None => KUBERNETES_SECRET_PHASE,
         }
     }
 
@@ -176,6 +183,7 @@ impl Store {
         match self {
             Self::Google(settings) => settings.plain_host(),
             Self::Vault(settings) => settings.address.plain_host(),
+            Self::None => None,
         }
     }
 }

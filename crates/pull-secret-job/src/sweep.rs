@@ -121,7 +121,7 @@ pub fn compare(
         let Listed { copy, mut labels, mut annotations, revision } = listed;
         let cluster = labels.remove(names::LABEL_CLUSTER_ID);
         let name = match &copy {
-            StoredCopy::Secret { .. } => names::ANNOTATION_INCARNATION,
+            StoredCopy::Secret { .. } | StoredCopy::VaultSecret { .. } => names::ANNOTATION_INCARNATION,
             StoredCopy::KubernetesSecret { .. } => names::ANNOTATION_KUBERNETES_SECRET_INCARNATION,
         };
         let incarnation = annotations.remove(name);
@@ -180,6 +180,8 @@ impl Tombstone {
                 (project, location) == (&covered.project.0, &covered.project.1)
             }
             StoredCopy::KubernetesSecret { .. } => covered.kubernetes,
+            // A sweep reads one project at Google.
+            StoredCopy::VaultSecret { .. } => false,
         };
         let gone = self.copies.iter().filter(is_covered).filter(|copy| !covered.left.contains(copy));
         gone.cloned().collect()

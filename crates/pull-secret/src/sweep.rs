@@ -257,7 +257,9 @@ impl Places {
                     None => {}
                 }
             }
-            (StoredCopy::KubernetesSecret { .. }, None) => return Ok(Action::Kept),
+            (StoredCopy::KubernetesSecret { .. }, None) | (StoredCopy::VaultSecret { .. }, _) => {
+                return Ok(Action::Kept);
+            }
         }
         Ok(Action::Deleted)
     }

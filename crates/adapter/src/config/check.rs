@@ -1,5 +1,6 @@
 //! Checks a configuration as a whole.
 
+use ::secret_store::{EndpointUrl, VaultPath};
 use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use hyperfleet_client::BaseUrl;
@@ -8,6 +9,8 @@ use precondition::Precondition;
 
 use super::account::Account;
 use super::broker::{Broker, BrokerKind};
+use super::builtin;
+use super::secret_store::{self, StoreKind, StorePlan, Vault, VaultPlan};
 use super::shape::{Config, Destination, ServiceAccount, Spec};
 use super::table::TABLE;
 use crate::binding::{Binding, FieldPath};
@@ -19,6 +22,7 @@ pub(super) struct Checked {
     pub(super) preconditions: Vec<Precondition>,
     pub(super) image: String,
     pub(super) account: Option<Account>,
+    pub(super) store: StorePlan,
 }
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
@@ -52,11 +56,55 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
             Err(error) => faults.push(format!("spec.criteria.preconditions[{index}].expression: {error}")),
         }
     }
+    let store = store(spec);
+    faults.extend(store.as_ref().err().into_iter().flatten().cloned());
     faults.extend(subscription.as_ref().err().cloned());
     faults.extend(image.as_ref().err().cloned());
-    match (base_url, subscription, image) {
-        (Some(Ok(base_url)), Ok(subscription), Ok(image)) if faults.is_empty() => {
-            Ok(Checked { base_url, subscription, preconditions, image, account })
+    match (base_url, subscription, image, store) {
+        (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(store)) if faults.is_empty() => {
+            Ok(Checked { base_url, subscription, preconditions, image, account, store })
+        }
+        _ => Err(faults),
+    }
+}
+
+/// Checks the secret store; the error lists every fault.
+fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
+    let Vault { address, namespace, mount, folder } = &spec.secret_store.vault;
+    let is_given = address.is_some() || namespace.is_some();
+    match spec.secret_store.kind {
+        StoreKind::Google if is_given => {
+            return Err(vec!["spec.secretStore.vault: has no effect without spec.secretStore.type vault".to_owned()]);
+        }
+        StoreKind::Google => return Ok(StorePlan::Google),
+        StoreKind::Vault if spec.adapter_type != builtin::PULL_SECRET => {
+            let kind = builtin::PULL_SECRET;
+            return Err(vec![format!("spec.secretStore: has no effect without spec.adapterType {kind}")]);
+        }
+        StoreKind::Vault => {}
+    }
+    let mut faults = Vec::new();
+    let mut path = |key: &str, text: &str| {
+        let path = text.parse::<VaultPath>();
+        path.map_err(|error| faults.push(format!("spec.secretStore.vault.{key}: {error}"))).ok()
+    };
+    let namespace = namespace.as_deref().map(|namespace| path("namespace", namespace));
+    let (mount, folder) = (path("mount", mount), path("folder", folder));
+    let address = match address.as_deref().map(str::parse::<EndpointUrl>) {
+        Some(Ok(address)) => Some(address),
+        Some(Err(error)) => {
+            faults.push(format!("spec.secretStore.vault.address: {error}"));
+            None
+        }
+        None => {
+            faults.push(missing(&TABLE, "spec.secretStore.vault.address"));
+            None
+        }
+    };
+    match (address, mount, folder) {
+        (Some(address), Some(mount), Some(folder)) if faults.is_empty() => {
+            let folder = VaultPlan::folder(&folder);
+            Ok(StorePlan::Vault(VaultPlan { address, namespace: namespace.flatten(), mount, folder }))
         }
         _ => Err(faults),
     }
@@ -76,7 +124,7 @@ fn is_safe(service_account: Option<&ServiceAccount>) -> bool {
 
 /// Checks that every pattern names something.
 fn has_patterns(rule: &Destination) -> bool {
-    let all = || rule.projects.iter().chain(&rule.namespaces);
+    let all = || rule.projects.iter().chain(&rule.vault_folders).chain(&rule.namespaces);
     all().next().is_some() && all().all(|pattern| !pattern.trim().is_empty())
 }
 
@@ -110,7 +158,7 @@ fn rules(config: &Config) -> Vec<String> {
         ),
         (
             config.spec.destinations.iter().flatten().all(has_patterns),
-            "spec.destinations: each rule needs `projects` or `namespaces`, and no pattern may be empty",
+            "spec.destinations: each rule needs `projects`, `vaultFolders` or `namespaces`, and no pattern may be empty",
         ),
         (
             limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,
@@ -133,8 +181,12 @@ fn rules(config: &Config) -> Vec<String> {
         ),
     ];
     let failed = checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned());
-    let bindings = job_template.env.iter().flatten().enumerate();
-    failed.chain(bindings.filter_map(|(index, binding)| binding_fault(index, binding))).collect()
+    let bindings = job_template.env.as_deref().unwrap_or_default();
+    let faults = bindings.iter().enumerate().filter_map(|(index, binding)| {
+        let fault = binding_fault(binding, bindings.get(..index).unwrap_or_default())?;
+        Some(format!("spec.jobTemplate.env[{index}]: {fault}"))
+    });
+    failed.chain(faults).collect()
 }
 
 /// True if a setting is given that only RabbitMQ has.
@@ -143,14 +195,17 @@ fn is_of_rabbitmq(broker: &Broker) -> bool {
     url.is_some() || exchange.is_some() || exchange_type.is_some() || queue.is_some()
 }
 
-fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
+/// Returns the fault of a variable, if it has one; `before` are those before it in the list.
+fn binding_fault(binding: &Binding, before: &[Binding]) -> Option<String> {
     let is_variable = |name: &str| {
         !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
     };
     let fault = if !is_variable(&binding.name) {
         "name: must be A-Z, 0-9 and _"
-    } else if binding.name == "SECRET_STORE" {
-        "name: the adapter's Jobs store in Google Secret Manager only, since their copies are tracked and cleaned up there"
+    } else if let Some(setting) = secret_store::setting_of(&binding.name) {
+        return Some(format!("name: the variable follows from {setting}: set that instead"));
+    } else if before.iter().any(|before| before.name == binding.name) {
+        "name: is given twice"
     } else if binding.from.is_empty() && binding.value.is_none() {
         "give `from` or `value`"
     } else if binding.from.iter().any(FieldPath::is_pull_secret_data) {
@@ -158,5 +213,5 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("spec.jobTemplate.env[{index}]: {fault}"))
+    Some(fault.to_owned())
 }

@@ -4,14 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleet_model::names::{self, variable};
 use fleet_model::{ClusterId, StoredCopy};
+use secret_store::{SecretId, VaultPath};
 
 use super::facts::Facts;
-use crate::config::{Destination, Plan as Config};
+use crate::config::{Destination, Plan as Config, StorePlan, VaultPlan};
 
 /// Returns the copies that a run would write for the resource as it is now; none if the adapter tracks no copies.
-pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> BTreeSet<StoredCopy> {
+///
+/// # Errors
+///
+/// The reason why no run can store the pull secret where the resource says.
+pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> Result<BTreeSet<StoredCopy>, String> {
     if !config.tracks_copies {
-        return BTreeSet::new();
+        return Ok(BTreeSet::new());
     }
     let value = |name: &str| {
         let binding = config.bindings.iter().find(|binding| binding.name == name)?;
@@ -20,13 +25,35 @@ pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> BTreeSet<Sto
     let named = |given: Option<String>, built_in: fn(&ClusterId) -> String| {
         given.or_else(|| facts.resource.id.parse().ok().as_ref().map(built_in))
     };
-    let secret = value(variable::GCP_PROJECT_ID)
-        .zip(named(value(variable::SECRET_NAME), names::secret_name))
-        .map(|(project, name)| StoredCopy::Secret { project, location: value(variable::GCP_LOCATION), name });
+    let unknown = |name: &str| format!("it is not known where the pull secret is to be stored: {name} has no value");
+    let name = named(value(variable::SECRET_NAME), names::secret_name);
+    let name = name.ok_or_else(|| unknown(variable::SECRET_NAME))?;
+    let secret = match &config.store {
+        StorePlan::Google => {
+            let project = value(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
+            StoredCopy::Secret { project, location: value(variable::GCP_LOCATION), name }
+        }
+        StorePlan::Vault(place) => in_vault(place, value(variable::VAULT_FOLDER), &name)?,
+    };
     let kubernetes_secret = value(variable::MANAGEMENT_NAMESPACE)
         .zip(named(value(variable::K8S_SECRET_NAME), names::kubernetes_secret_name))
         .map(|(namespace, name)| StoredCopy::KubernetesSecret { namespace, name });
-    secret.into_iter().chain(kubernetes_secret).collect()
+    Ok([secret].into_iter().chain(kubernetes_secret).collect())
+}
+
+/// Returns the copy in OpenBao or Vault, as the Job would write it. A name that the Job refuses must not be recorded: no Job
+/// could delete it.
+fn in_vault(place: &VaultPlan, folder: Option<String>, name: &str) -> Result<StoredCopy, String> {
+    let folder = folder.unwrap_or_default().parse::<VaultPath>();
+    let folder = folder.map_err(|error| format!("{}: {error}", place.folder.describe()))?;
+    let name = name.parse::<SecretId>().map_err(|error| format!("the name of the secret: {error}"))?;
+    Ok(StoredCopy::VaultSecret {
+        server: place.address.to_string(),
+        namespace: place.namespace.as_ref().map(ToString::to_string),
+        mount: place.mount.to_string(),
+        folder: folder.to_string(),
+        name: name.to_string(),
+    })
 }
 
 /// Returns the planned copies that no rule of `spec.destinations` allows for a resource of this tenancy.
@@ -40,6 +67,7 @@ pub(super) fn refused_copies<'a>(
     let is_allowed = |copy: &StoredCopy| {
         rules.iter().filter(is_of_tenant).any(|rule| match copy {
             StoredCopy::Secret { project, .. } => rule.projects.iter().any(|pattern| matches(pattern, project)),
+            StoredCopy::VaultSecret { folder, .. } => rule.vault_folders.iter().any(|pattern| matches(pattern, folder)),
             StoredCopy::KubernetesSecret { namespace, .. } => {
                 rule.namespaces.iter().any(|pattern| matches(pattern, namespace))
             }
@@ -90,6 +118,7 @@ mod tests {
             tenancy,
             projects: text(projects),
             namespaces: text(&["clusters-*"]),
+            ..Destination::default()
         };
         let rules = [rule(tenant("acme"), &["acme-*"]), rule(tenant("beta"), &["beta-*"])];
         let secret =

@@ -23,6 +23,8 @@ struct Objects {
     id: String,
     project: String,
     secret: String,
+    /// The secret as `bao kv` takes it, if it is in OpenBao or Vault.
+    vault: Option<String>,
     namespace: String,
     kubernetes_secret: String,
     job_namespace: String,
@@ -139,6 +141,36 @@ fn for_invalid(cluster: &Resource) -> Step {
     }
 }
 
+/// A secret in a folder as one word of a shell.
+fn path(folder: &str, name: &str) -> String {
+    let parts: Vec<_> = folder.split('/').chain([name]).map(word).collect();
+    parts.join("/")
+}
+
+/// The step after a failure in OpenBao or Vault, of a secret as `bao kv` takes it.
+fn in_vault(reason: Reason, path: &str) -> Step {
+    let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
+    match reason {
+        Reason::PermissionDenied => hinted(
+            "give the Job's role a policy for this secret; docs/guides/providers/openbao.md has the least one",
+            "bao policy list".to_owned(),
+        ),
+        Reason::Unauthenticated => hinted(
+            "let the auth method accept the Job's service account: its role, bound name and namespace, and audience",
+            "bao auth list".to_owned(),
+        ),
+        Reason::NameConflict | Reason::DifferentIncarnation => hinted(
+            "the secret is unmanaged or another cluster's: delete it if its owner does not need it, or set \
+             spec.pullSecret.secretName of the cluster to another name",
+            format!("bao kv metadata get {path}"),
+        ),
+        Reason::StoreUnavailable | Reason::QuotaExceeded => {
+            Step { hint: None, commands: vec!["bao status".to_owned()] }
+        }
+        _ => Step::default(),
+    }
+}
+
 // === impl Objects ===
 
 impl Objects {
@@ -156,6 +188,7 @@ impl Objects {
         let named = |name: fn(&ClusterId) -> String| id.parse().map(|id| name(&id)).unwrap_or_default();
         let mut objects = Self {
             secret: named(names::secret_name),
+            vault: None,
             namespace: "NAMESPACE".to_owned(),
             kubernetes_secret: named(names::kubernetes_secret_name),
             id,
@@ -163,22 +196,42 @@ impl Objects {
             job_namespace,
             job,
         };
-        for copy in facts.copies() {
+        let mut copies = facts.copies();
+        // The last one counts: the one that the report names as stored.
+        copies.sort_by_key(|copy| facts.names_as_stored(copy));
+        for copy in copies {
             match copy {
-                StoredCopy::Secret { project, name, .. } => (objects.project, objects.secret) = (project, name),
+                StoredCopy::Secret { project, name, .. } => {
+                    (objects.project, objects.secret, objects.vault) = (project, name, None);
+                }
+                StoredCopy::VaultSecret { namespace, mount, folder, name, .. } => {
+                    let namespace = namespace.map(|namespace| format!("-namespace={} ", word(&namespace)));
+                    let path =
+                        format!("{}-mount={} {}", namespace.unwrap_or_default(), word(&mount), path(&folder, &name));
+                    (objects.vault, objects.secret) = (Some(path), name);
+                }
                 StoredCopy::KubernetesSecret { namespace, name } => {
                     (objects.namespace, objects.kubernetes_secret) = (namespace, name);
                 }
             }
         }
-        let Self { id, project, secret, namespace, kubernetes_secret, job_namespace, job } = objects;
+        let Self { id, project, secret, vault, namespace, kubernetes_secret, job_namespace, job } = objects;
         let [id, project, secret, namespace, kubernetes_secret, job_namespace, job] =
             [id, project, secret, namespace, kubernetes_secret, job_namespace, job].map(|name| word(&name));
-        Self { id, project, secret, namespace, kubernetes_secret, job_namespace, job }
+        Self { id, project, secret, vault, namespace, kubernetes_secret, job_namespace, job }
     }
 
     /// The step after a failure in the secret store, or before it.
     fn in_store(&self, reason: Reason, cluster: &Resource) -> Step {
+        match (&self.vault, reason) {
+            (_, Reason::InvalidPullSecret) => for_invalid(cluster),
+            (Some(path), reason) => in_vault(reason, path),
+            (None, reason) => self.at_google(reason),
+        }
+    }
+
+    /// The step after a failure at Google.
+    fn at_google(&self, reason: Reason) -> Step {
         let Self { project, secret, .. } = self;
         let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
         let command = |command: String| Step { hint: None, commands: vec![command] };
@@ -199,7 +252,6 @@ impl Objects {
                 ),
                 format!("gcloud secrets describe {secret} --project {project}"),
             ),
-            Reason::InvalidPullSecret => for_invalid(cluster),
             Reason::InvalidConfiguration => Step {
                 hint: Some(format!("correct the cluster's spec in the API; spec.gcp.projectId is {project}")),
                 commands: Vec::new(),
