@@ -39,9 +39,10 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
     let Wiring { folder, ports, api, image, environment, topic, store, secret_namespaces } = wiring;
     let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     // The lists of an emulated store never lag.
-    let (store_check, limits) = match store.has_quota() {
-        true => (json!({}), json!({})),
-        false => (json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }), json!({ "writesPerMinute": 0 })),
+    let (store_check, limits) = if store.has_quota() {
+        (json!({}), json!({}))
+    } else {
+        (json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }), json!({ "writesPerMinute": 0 }))
     };
     let configuration = json!({
         "apiVersion": "hyperfleet.redhat.com/v1alpha1",

@@ -1,4 +1,4 @@
-//! The place of pull secrets, as each part is told of it.
+//! The place of pull secrets, as each part needs to know it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
