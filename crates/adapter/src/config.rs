@@ -29,7 +29,8 @@ pub use account::Account;
 pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use builtin::JOB_NAMESPACE;
 pub use daemon::settings::common::Address;
-pub use secret_store::{SecretStore, StoreKind, StorePlan, VaultPlan};
+pub(crate) use secret_store::FOLDER;
+pub use secret_store::{AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
 pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
     Resources, Retry, ServiceAccount, Spec, StoreCheck,
@@ -203,7 +204,7 @@ impl Config {
             consume,
             preconditions: checked.preconditions,
             dependencies: criteria.dependencies.clone().unwrap_or_default(),
-            bindings: job_template.env.iter().flatten().cloned().chain(checked.store.bindings()).collect(),
+            bindings: job_template.env.clone().unwrap_or_default(),
             args: job_template.args.clone().unwrap_or_default(),
             delete_args: job_template.delete_args.clone().filter(|args| !args.is_empty()),
             image: checked.image,

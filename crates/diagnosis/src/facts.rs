@@ -322,7 +322,10 @@ impl Facts {
         let text = |member: &str| self.report.as_ref()?.data.get(member)?.as_str();
         match copy {
             StoredCopy::Secret { project, name, .. } => {
-                text("gcpProject") == Some(project) && text("secretName") == Some(name)
+                text(copy::GOOGLES_PLACE) == Some(project) && text("secretName") == Some(name)
+            }
+            StoredCopy::AwsSecret { region, folder, name } => {
+                text(copy::AWSS_PLACE) == Some(region) && text("secretPath") == Some(&format!("{folder}/{name}"))
             }
             StoredCopy::VaultSecret { .. } => {
                 copy.vault_path().is_some_and(|path| text("secretPath") == Some(path.as_str()))

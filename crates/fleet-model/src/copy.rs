@@ -32,6 +32,15 @@ pub enum StoredCopy {
         /// The secret's name.
         name: String,
     },
+    /// A secret in AWS Secrets Manager.
+    AwsSecret {
+        /// The region.
+        region: String,
+        /// The part of the secret's name before the last '/'.
+        folder: String,
+        /// The rest of its name.
+        name: String,
+    },
     /// The Kubernetes Secret that HyperShift reads.
     KubernetesSecret {
         /// Its namespace.
@@ -43,6 +52,13 @@ pub enum StoredCopy {
 
 /// The member of a report's data that lists the copies.
 pub const MEMBER: &str = "copies";
+
+/// The member of a report's data that names the project of a secret in Google Secret Manager.
+pub const GOOGLES_PLACE: &str = "gcpProject";
+/// The member of a report's data that names the server of a secret in OpenBao or Vault.
+pub const VAULTS_PLACE: &str = "vaultAddress";
+/// The member of a report's data that names the region of a secret in AWS Secrets Manager.
+pub const AWSS_PLACE: &str = "awsRegion";
 
 // === impl StoredCopy ===
 
@@ -77,6 +93,7 @@ impl fmt::Display for StoredCopy {
             Self::VaultSecret { server, .. } => {
                 write!(formatter, "secret {} at {server}", self.vault_path().unwrap_or_default())
             }
+            Self::AwsSecret { region, folder, name } => write!(formatter, "secret {folder}/{name} of AWS in {region}"),
             Self::KubernetesSecret { namespace, name } => write!(formatter, "Kubernetes Secret {namespace}/{name}"),
         }
     }
@@ -96,6 +113,7 @@ mod tests {
             {"kind": "secret", "project": "p-1", "location": "europe-west3", "name": "s"},
             {"kind": "vaultSecret", "server": "https://v:8200", "mount": "secret", "folder": "pull-secrets", "name": "s"},
             {"kind": "vaultSecret", "server": "https://v:8200", "namespace": "fleet/eu", "mount": "kv", "folder": "f", "name": "s"},
+            {"kind": "awsSecret", "region": "eu-west-1", "folder": "pull-secrets", "name": "s"},
             {"kind": "kubernetesSecret", "namespace": "clusters-cls-1", "name": "cls-1-pull-secret"},
         ]);
         let copies: Vec<StoredCopy> = serde_json::from_value(written.clone()).unwrap();
@@ -108,6 +126,7 @@ mod tests {
                 "secret s of project p-1 in europe-west3",
                 "secret secret/pull-secrets/s at https://v:8200",
                 "secret fleet/eu/kv/f/s at https://v:8200",
+                "secret pull-secrets/s of AWS in eu-west-1",
                 "Kubernetes Secret clusters-cls-1/cls-1-pull-secret",
             ]
         );

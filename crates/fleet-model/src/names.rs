@@ -164,7 +164,7 @@ names! {
     ANNOTATION_EVENT = "hyperfleet.io/event-id";
     /// Trace that the run belongs to, in the W3C's form.
     ANNOTATION_TRACE = "hyperfleet.io/traceparent";
-    /// Google Cloud project, or address of OpenBao or Vault, whose quota the run counts against.
+    /// Google Cloud project, address of OpenBao or Vault, or region of AWS, whose quota the run counts against.
     ANNOTATION_QUOTA = "hyperfleet.io/quota";
     /// Creation time of the resource that the run is for; tells it apart from an earlier resource with the same id.
     ANNOTATION_RESOURCE_CREATED = "hyperfleet.io/resource-created";
@@ -244,6 +244,8 @@ pub const ORIGINAL_COPY_NAMESPACE: &str = "openshift-config";
 pub const CREATED_BY: &str = "pullsecret-adapter";
 /// The value of [`SECRET_STORE`](variable::SECRET_STORE) for OpenBao and Vault.
 pub const STORE_VAULT: &str = "vault";
+/// The value of [`SECRET_STORE`](variable::SECRET_STORE) for AWS Secrets Manager.
+pub const STORE_AWS: &str = "aws";
 /// The value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "hyperfleet";
 /// The value of [`LABEL_ADAPTER`].

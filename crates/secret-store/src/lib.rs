@@ -50,7 +50,7 @@ pub use error::{ErrorKind, Operation, StoreError};
 #[cfg(feature = "google")]
 pub use google::{GoogleProjects, GoogleSecretManager};
 pub use memory::{MemoryStore, RecordingMemoryStore};
-pub use name::{InvalidName, Location, ProjectId, SecretId, VaultPath, VersionNumber};
+pub use name::{InvalidName, Location, ProjectId, SecretId, StorePath, VersionNumber};
 pub use settings::{Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings};
 #[cfg(feature = "vault")]
 pub use vault::VaultStore;

@@ -18,9 +18,9 @@ pub enum InvalidName {
     /// See [`SecretId`].
     #[error("must be 1 to 255 characters of A-Z, a-z, 0-9, '_' and '-'")]
     Secret,
-    /// See [`VaultPath`].
+    /// See [`StorePath`].
     #[error("must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them")]
-    VaultPath,
+    Path,
 }
 
 /// The project of a cloud provider that contains secrets, such as `redhat-prod-12345`.
@@ -35,10 +35,10 @@ pub struct Location(String);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretId(String);
 
-/// A namespace, mount or folder at OpenBao or Vault, without slashes at its ends. It goes into addresses, so no part is empty
-/// or relative.
+/// A folder of secrets, or a namespace or mount at OpenBao or Vault, without slashes at its ends. It goes into addresses, so no
+/// part is empty or relative.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct VaultPath(String);
+pub struct StorePath(String);
 
 /// The number of a version within its secret: the first is 1, each later one is one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,14 +87,14 @@ impl FromStr for SecretId {
     }
 }
 
-// === impl VaultPath ===
+// === impl StorePath ===
 
-impl VaultPath {
+impl StorePath {
     /// Length of the longest one.
     const LONGEST: usize = 200;
 }
 
-impl FromStr for VaultPath {
+impl FromStr for StorePath {
     type Err = InvalidName;
 
     fn from_str(text: &str) -> Result<Self, InvalidName> {
@@ -105,7 +105,7 @@ impl FromStr for VaultPath {
         };
         let path = text.trim_matches('/');
         let fits = path.len() <= Self::LONGEST && path.split('/').all(is_part);
-        fits.then(|| Self(path.to_owned())).ok_or(InvalidName::VaultPath)
+        fits.then(|| Self(path.to_owned())).ok_or(InvalidName::Path)
     }
 }
 
@@ -168,7 +168,7 @@ macro_rules! text {
         }
     )+};
 }
-text!(ProjectId Location SecretId VaultPath);
+text!(ProjectId Location SecretId StorePath);
 
 fn is_lower_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
@@ -218,9 +218,9 @@ mod tests {
     #[case("a b", None)]
     #[case("a?b", None)]
     #[case("a%2fb", None)]
-    fn vault_paths(#[case] text: &str, #[case] expected: Option<&str>) {
-        assert_eq!(text.parse::<VaultPath>().ok().as_ref().map(VaultPath::as_str), expected);
-        assert_eq!("a".repeat(201).parse::<VaultPath>(), Err(InvalidName::VaultPath));
+    fn store_paths(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(text.parse::<StorePath>().ok().as_ref().map(StorePath::as_str), expected);
+        assert_eq!("a".repeat(201).parse::<StorePath>(), Err(InvalidName::Path));
     }
 
     #[test]

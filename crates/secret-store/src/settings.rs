@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use daemon::calls::CallLog;
 
-use crate::{Location, ProjectId, VaultPath};
+use crate::{Location, ProjectId, StorePath};
 
 /// Project, location and endpoint of the secrets, and the time limit of a call.
 #[derive(Clone, Debug)]
@@ -31,11 +31,11 @@ pub struct VaultSettings {
     /// Address of the server.
     pub address: EndpointUrl,
     /// Namespace; `None` for the root.
-    pub namespace: Option<VaultPath>,
+    pub namespace: Option<StorePath>,
     /// Mount of the KV engine, such as `secret`.
-    pub mount: VaultPath,
+    pub mount: StorePath,
     /// Folder of the secrets in the mount.
-    pub folder: VaultPath,
+    pub folder: StorePath,
     /// Identity.
     pub login: VaultLogin,
     /// File with the certificate authorities of the server, in PEM; `None` for the system's.

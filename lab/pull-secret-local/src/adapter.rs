@@ -56,7 +56,7 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
             "storeCheck": store_check,
             "limits": limits,
             "input": { "secretNamespaces": secret_namespaces },
-            "destinations": [{ "projects": ["*"], "vaultFolders": ["*"], "namespaces": ["*"] }],
+            "destinations": [{ "projects": ["*"], "folders": ["*"], "namespaces": ["*"] }],
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
         },
         "health": daemons::address(ports, Port::AdapterHealth),

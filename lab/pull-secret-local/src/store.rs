@@ -104,7 +104,8 @@ impl StorePlace {
             Self::SecretManager(_) => json!({}),
             Self::Vault(VaultSettings { address, mount, folder, .. }) => json!({
                 "type": names::STORE_VAULT,
-                "vault": { "address": address.as_str(), "mount": mount.as_str(), "folder": folder.as_str() },
+                "folder": folder.as_str(),
+                "vault": { "address": address.as_str(), "mount": mount.as_str() },
             }),
         }
     }

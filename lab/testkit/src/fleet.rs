@@ -258,7 +258,7 @@ impl Player {
 
     /// Stores the pull secret in another folder in OpenBao from now on.
     pub async fn move_to_folder(&self, id: &str, folder: &str, content: &str) -> Resource {
-        let pull_secret = json!({"data": content, "vaultFolder": folder});
+        let pull_secret = json!({"data": content, "folder": folder});
         self.patch(id, Map::from_iter([("pullSecret".to_owned(), pull_secret)])).await
     }
 

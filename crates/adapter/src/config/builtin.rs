@@ -25,6 +25,8 @@ const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
 /// The built-in preconditions of a run that stores at Google.
 const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, "spec.gcp.projectId != nil"];
+/// The built-in precondition of a run that stores at AWS.
+const AWSS_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "aws""#];
 /// The built-in precondition of every run. A reference to a Secret is equivalent to the content itself.
 const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
 
@@ -82,6 +84,7 @@ pub(super) fn complete(config: &mut Config) {
     let of_store: &[&str] = match spec.secret_store.kind {
         StoreKind::Google => &GOOGLES_PRECONDITIONS,
         StoreKind::Vault => &[],
+        StoreKind::Aws => &AWSS_PRECONDITIONS,
     };
     preconditions.get_or_insert_with(|| of_store.iter().chain([&PRECONDITION]).copied().map(expression).collect());
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
@@ -115,8 +118,7 @@ fn complete_job(job: &mut JobTemplate, store: StoreKind) {
         Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
     let given = job.env.take().unwrap_or_default();
-    let is_of_store =
-        |variable: &Variable| StoreKind::of_variable(variable.name).is_none_or(|of_variable| of_variable == store);
+    let is_of_store = |variable: &Variable| StoreKind::takes(Some(store), variable.name);
     let built_in = VARIABLES.into_iter().filter(is_of_store).map(binding);
     let kept = built_in.filter(|built_in| given.iter().all(|given| given.name != built_in.name)).collect::<Vec<_>>();
     // Those that are given stay first: messages name their places in the file.

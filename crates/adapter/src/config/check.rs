@@ -1,6 +1,9 @@
 //! Checks a configuration as a whole.
 
-use ::secret_store::{EndpointUrl, VaultPath};
+use ::secret_store::StorePath;
+use std::fmt::Display;
+use std::str::FromStr;
+
 use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use hyperfleet_client::BaseUrl;
@@ -10,7 +13,7 @@ use precondition::Precondition;
 use super::account::Account;
 use super::broker::{Broker, BrokerKind};
 use super::builtin;
-use super::secret_store::{self, StoreKind, StorePlan, Vault, VaultPlan};
+use super::secret_store::{self, AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
 use super::shape::{Config, Destination, ServiceAccount, Spec};
 use super::table::TABLE;
 use crate::binding::{Binding, FieldPath};
@@ -70,44 +73,48 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
 
 /// Checks the secret store; the error lists every fault.
 fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
-    let Vault { address, namespace, mount, folder } = &spec.secret_store.vault;
-    let is_given = address.is_some() || namespace.is_some();
-    match spec.secret_store.kind {
-        StoreKind::Google if is_given => {
-            return Err(vec!["spec.secretStore.vault: has no effect without spec.secretStore.type vault".to_owned()]);
-        }
-        StoreKind::Google => return Ok(StorePlan::Google),
-        StoreKind::Vault if spec.adapter_type != builtin::PULL_SECRET => {
-            let kind = builtin::PULL_SECRET;
-            return Err(vec![format!("spec.secretStore: has no effect without spec.adapterType {kind}")]);
-        }
-        StoreKind::Vault => {}
-    }
+    let SecretStore { kind, folder, vault, aws } = &spec.secret_store;
     let mut faults = Vec::new();
-    let mut path = |key: &str, text: &str| {
-        let path = text.parse::<VaultPath>();
-        path.map_err(|error| faults.push(format!("spec.secretStore.vault.{key}: {error}"))).ok()
-    };
-    let namespace = namespace.as_deref().map(|namespace| path("namespace", namespace));
-    let (mount, folder) = (path("mount", mount), path("folder", folder));
-    let address = match address.as_deref().map(str::parse::<EndpointUrl>) {
-        Some(Ok(address)) => Some(address),
-        Some(Err(error)) => {
-            faults.push(format!("spec.secretStore.vault.address: {error}"));
-            None
-        }
-        None => {
-            faults.push(missing(&TABLE, "spec.secretStore.vault.address"));
-            None
-        }
-    };
-    match (address, mount, folder) {
-        (Some(address), Some(mount), Some(folder)) if faults.is_empty() => {
-            let folder = VaultPlan::folder(&folder);
-            Ok(StorePlan::Vault(VaultPlan { address, namespace: namespace.flatten(), mount, folder }))
-        }
-        _ => Err(faults),
+    let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
+    let blocks = [("vault", StoreKind::Vault, is_vault_given), ("aws", StoreKind::Aws, aws.region.is_some())];
+    for (block, of_block, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && kind != of_block) {
+        let named = of_block.name().unwrap_or_default();
+        faults.push(format!("spec.secretStore.{block}: has no effect without spec.secretStore.type {named}"));
     }
+    if *kind != StoreKind::Google && spec.adapter_type != builtin::PULL_SECRET {
+        let adapter_type = builtin::PULL_SECRET;
+        faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
+    }
+    let folder = parsed::<StorePath>("spec.secretStore.folder", Some(folder), &mut faults);
+    let folder = folder.map(|folder| secret_store::folder(&folder));
+    let plan = match kind {
+        StoreKind::Google => Some(StorePlan::Google),
+        StoreKind::Vault => {
+            let address = parsed("spec.secretStore.vault.address", vault.address.as_deref(), &mut faults);
+            let namespace = vault.namespace.as_deref();
+            let namespace = namespace.and_then(|it| parsed("spec.secretStore.vault.namespace", Some(it), &mut faults));
+            let mount = Some(vault.mount.as_deref().unwrap_or("secret"));
+            let mount = parsed("spec.secretStore.vault.mount", mount, &mut faults);
+            address
+                .zip(mount)
+                .zip(folder)
+                .map(|((address, mount), folder)| StorePlan::Vault(VaultPlan { address, namespace, mount, folder }))
+        }
+        StoreKind::Aws => {
+            let region = parsed("spec.secretStore.aws.region", aws.region.as_deref(), &mut faults);
+            region.zip(folder).map(|(region, folder)| StorePlan::Aws(AwsPlan { region, folder }))
+        }
+    };
+    plan.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// Parses a setting that is required, and collects its fault.
+fn parsed<T: FromStr<Err: Display>>(key: &'static str, text: Option<&str>, faults: &mut Vec<String>) -> Option<T> {
+    let parsed = match text {
+        Some(text) => text.parse().map_err(|error| format!("{key}: {error}")),
+        None => Err(missing(&TABLE, key)),
+    };
+    parsed.map_err(|fault| faults.push(fault)).ok()
 }
 
 /// Checks that the author of a resource cannot choose the service account of its Jobs, and thereby another tenant's rights.
@@ -124,7 +131,7 @@ fn is_safe(service_account: Option<&ServiceAccount>) -> bool {
 
 /// Checks that every pattern names something.
 fn has_patterns(rule: &Destination) -> bool {
-    let all = || rule.projects.iter().chain(&rule.vault_folders).chain(&rule.namespaces);
+    let all = || rule.projects.iter().chain(&rule.folders).chain(&rule.namespaces);
     all().next().is_some() && all().all(|pattern| !pattern.trim().is_empty())
 }
 
@@ -158,7 +165,7 @@ fn rules(config: &Config) -> Vec<String> {
         ),
         (
             config.spec.destinations.iter().flatten().all(has_patterns),
-            "spec.destinations: each rule needs `projects`, `vaultFolders` or `namespaces`, and no pattern may be empty",
+            "spec.destinations: each rule needs `projects`, `folders` or `namespaces`, and no pattern may be empty",
         ),
         (
             limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,

@@ -3,28 +3,32 @@
 use daemon::settings::Row;
 use fleet_model::names::{self, variable};
 use schemars::JsonSchema;
-use secret_store::{EndpointUrl, VaultPath};
+use secret_store::{EndpointUrl, Location, StorePath};
 
-use crate::binding::{Binding, FieldPath, Required};
+use crate::binding::{FieldPath, ValueSource};
 
 /// The field by which a resource chooses its folder.
-const FOLDER: &str = "spec.pullSecret.vaultFolder";
+pub(crate) const FOLDER: &str = "spec.pullSecret.folder";
 
 daemon::settings! {
-    /// The secret store of the pull secret adapter's Jobs.
+    /// The secret store of the pull secret adapter's Jobs. Their identity there is given by variables of the Job's template.
     #[derive(JsonSchema)]
     #[serde(rename_all = "camelCase")]
     pub struct SecretStore {
         /// Secret store of the Jobs
         #[serde(rename = "type")]
         pub kind: StoreKind = Row::at("spec.secretStore.type").default("google"),
+        /// Folder of the secrets in OpenBao, Vault or AWS, for resources whose `spec.pullSecret.folder` names no other
+        pub folder: String = Row::at("spec.secretStore.folder").default("pull-secrets"),
         /// OpenBao or Vault
         pub vault: Vault,
+        /// AWS Secrets Manager
+        pub aws: Aws,
     }
 }
 
 daemon::settings! {
-    /// The place of pull secrets in OpenBao or Vault. The Jobs' identity there is given by variables of the Job's template.
+    /// The place of pull secrets in OpenBao or Vault.
     #[derive(JsonSchema)]
     #[serde(rename_all = "camelCase")]
     pub struct Vault {
@@ -36,9 +40,20 @@ daemon::settings! {
         #[serde(default)]
         pub namespace: Option<String> = Row::at("spec.secretStore.vault.namespace").unset("the root"),
         /// Mount of the KV engine, version 2
-        pub mount: String = Row::at("spec.secretStore.vault.mount").default("secret"),
-        /// Folder of the secrets in that mount, for resources whose `spec.pullSecret.vaultFolder` names no other
-        pub folder: String = Row::at("spec.secretStore.vault.folder").default("pull-secrets"),
+        #[serde(default)]
+        pub mount: Option<String> = Row::at("spec.secretStore.vault.mount").unset("`secret`"),
+    }
+}
+
+daemon::settings! {
+    /// The place of pull secrets in AWS Secrets Manager.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Aws {
+        /// Region of AWS Secrets Manager
+        #[serde(default)]
+        pub region: Option<String> =
+            Row::at("spec.secretStore.aws.region").unset("required with spec.secretStore.type aws"),
     }
 }
 
@@ -50,6 +65,8 @@ daemon::choices! {
         Google = "google",
         /// OpenBao or HashiCorp Vault, KV version 2.
         Vault = "vault" | "openbao",
+        /// AWS Secrets Manager.
+        Aws = "aws",
     }
 }
 
@@ -60,6 +77,8 @@ pub enum StorePlan {
     Google,
     /// OpenBao or Vault.
     Vault(VaultPlan),
+    /// AWS Secrets Manager.
+    Aws(AwsPlan),
 }
 
 /// The place of pull secrets in OpenBao or Vault.
@@ -68,15 +87,25 @@ pub struct VaultPlan {
     /// The address of the server.
     pub address: EndpointUrl,
     /// The namespace at the server; `None` for the root.
-    pub namespace: Option<VaultPath>,
+    pub namespace: Option<StorePath>,
     /// The mount of the KV engine.
-    pub mount: VaultPath,
+    pub mount: StorePath,
     /// The folder of a resource.
-    pub folder: Binding,
+    pub folder: ValueSource,
 }
 
-fn given(name: &str, from: Vec<FieldPath>, value: &str) -> Binding {
-    Binding { name: name.to_owned(), from, value: Some(value.to_owned()), required: Required::Always }
+/// The place of pull secrets in AWS Secrets Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwsPlan {
+    /// The region.
+    pub region: Location,
+    /// The folder of a resource.
+    pub folder: ValueSource,
+}
+
+/// Returns the folder of resources, of which each may name its own.
+pub(super) fn folder(built_in: &StorePath) -> ValueSource {
+    ValueSource { from: FOLDER.parse::<FieldPath>().into_iter().collect(), value: Some(built_in.to_string()) }
 }
 
 /// Returns the setting that decides about a variable, which the Job's template must not have therefore.
@@ -86,7 +115,8 @@ pub(super) fn setting_of(name: &str) -> Option<&'static str> {
         variable::VAULT_ADDR => Some("spec.secretStore.vault.address"),
         variable::VAULT_NAMESPACE => Some("spec.secretStore.vault.namespace"),
         variable::VAULT_MOUNT => Some("spec.secretStore.vault.mount"),
-        variable::VAULT_FOLDER => Some("spec.secretStore.vault.folder"),
+        variable::VAULT_FOLDER | variable::AWS_FOLDER => Some("spec.secretStore.folder"),
+        variable::AWS_REGION => Some("spec.secretStore.aws.region"),
         _ => None,
     }
 }
@@ -94,25 +124,27 @@ pub(super) fn setting_of(name: &str) -> Option<&'static str> {
 // === impl StoreKind ===
 
 impl StoreKind {
-    /// Returns the store that a variable of the Job is for; `None` for one that every run has.
-    pub fn of_variable(name: &str) -> Option<Self> {
-        let is_googles = |name: &str| name.starts_with("GCP_") || name.starts_with("SECRET_MANAGER_");
-        if name == variable::SECRET_STORE || name.starts_with("VAULT_") {
-            Some(Self::Vault)
-        } else if name == variable::REPLICATION_POLICY || is_googles(name) {
-            Some(Self::Google)
+    /// Returns true if a run at this store is to have a variable of the Job's template; `None` is a run without a store.
+    pub fn takes(store: Option<Self>, name: &str) -> bool {
+        let begins = |prefix: &str| name.starts_with(prefix);
+        if name == variable::REPLICATION_POLICY {
+            matches!(store, Some(Self::Google | Self::Aws))
+        } else if begins("VAULT_") {
+            store == Some(Self::Vault)
+        } else if begins("AWS_") {
+            store == Some(Self::Aws)
         } else {
-            None
+            store == Some(Self::Google) || !(begins("GCP_") || begins("SECRET_MANAGER_"))
         }
     }
-}
 
-// === impl VaultPlan ===
-
-impl VaultPlan {
-    /// Returns the folder of resources, of which each may name its own.
-    pub(super) fn folder(built_in: &VaultPath) -> Binding {
-        given(variable::VAULT_FOLDER, FOLDER.parse::<FieldPath>().into_iter().collect(), built_in.as_str())
+    /// Returns the value of `SECRET_STORE`; Google's is the Job's default.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Google => None,
+            Self::Vault => Some(names::STORE_VAULT),
+            Self::Aws => Some(names::STORE_AWS),
+        }
     }
 }
 
@@ -124,16 +156,7 @@ impl StorePlan {
         match self {
             Self::Google => StoreKind::Google,
             Self::Vault(_) => StoreKind::Vault,
+            Self::Aws(_) => StoreKind::Aws,
         }
-    }
-
-    /// Returns the variables by which a run finds the store, beside those of the Job's template.
-    pub(super) fn bindings(&self) -> Vec<Binding> {
-        let Self::Vault(VaultPlan { address, namespace, mount, folder }) = self else { return Vec::new() };
-        let fixed = |name: &str, value: &str| given(name, Vec::new(), value);
-        let namespace = namespace.as_ref().map(|namespace| fixed(variable::VAULT_NAMESPACE, namespace.as_str()));
-        let first = [fixed(variable::SECRET_STORE, names::STORE_VAULT), fixed(variable::VAULT_ADDR, address.as_str())];
-        let last = [fixed(variable::VAULT_MOUNT, mount.as_str()), folder.clone()];
-        first.into_iter().chain(namespace).chain(last).collect()
     }
 }

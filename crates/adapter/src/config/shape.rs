@@ -81,8 +81,8 @@ daemon::settings! {
         pub output: Option<Output> = Row::at("spec.output"),
         /// Secret store of the pull secrets
         pub secret_store: SecretStore,
-        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project, or its folder in OpenBao or
-        /// Vault, and one its namespace; without this list every destination is allowed
+        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project (in OpenBao, Vault or AWS its
+        /// folder), and one its namespace; without this list every destination is allowed
         #[serde(default)]
         pub destinations: Option<Vec<Destination>> = Row::at("spec.destinations"),
         /// Limits of concurrent work
@@ -311,8 +311,8 @@ pub struct Destination {
     pub tenancy: BTreeMap<String, String>,
     /// Patterns of Google Cloud projects.
     pub projects: Vec<String>,
-    /// Patterns of folders in OpenBao or Vault, such as `tenants/acme/*`.
-    pub vault_folders: Vec<String>,
+    /// Patterns of folders in OpenBao, Vault or AWS, such as `tenants/acme/*`.
+    pub folders: Vec<String>,
     /// Patterns of namespaces in the management cluster.
     pub namespaces: Vec<String>,
 }

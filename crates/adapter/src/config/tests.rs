@@ -167,6 +167,7 @@ fn pull_secrets_are_stored_in_vault() {
     let StorePlan::Vault(vault) = &plan.store else { panic!("must be Vault") };
     assert_eq!(vault.address.as_str(), "https://vault.example.com:8200");
     assert_eq!((vault.namespace.as_ref().unwrap().as_str(), vault.mount.as_str()), ("fleet/eu", "secret"));
+    assert_eq!(vault.folder.value.as_deref(), Some("pull-secrets"));
     let names: Vec<_> = plan.bindings.iter().map(|binding| binding.name.as_str()).collect();
     assert!(!names.contains(&"GCP_PROJECT_ID") && !names.contains(&"REPLICATION_POLICY"), "{names:?}");
     assert_eq!(plan.preconditions.len(), 1);
@@ -177,11 +178,10 @@ fn pull_secrets_are_stored_in_vault() {
 #[case::address("", "", "spec.secretStore.vault.address: missing")]
 #[case::plain("address: 'http://vault.example.com'", "", "spec.secretStore.vault.address: must be an https:// address")]
 #[case::path(
-    "address: 'https://v', namespace: 'a b', mount: ../x, folder: ''",
+    "address: 'https://v', namespace: 'a b', mount: ../x",
     "",
     "vault.namespace: must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them\n\
-     spec.secretStore.vault.mount: must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them\n\
-     spec.secretStore.vault.folder: must be parts"
+     spec.secretStore.vault.mount: must be parts"
 )]
 #[case::store(
     "address: 'https://v'",
@@ -191,7 +191,7 @@ fn pull_secrets_are_stored_in_vault() {
 #[case::folder(
     "address: 'https://v'",
     "  jobTemplate: {env: [{name: A, value: b}, {name: VAULT_FOLDER, from: [spec.x]}]}",
-    "spec.jobTemplate.env[1]: name: the variable follows from spec.secretStore.vault.folder: set that instead"
+    "spec.jobTemplate.env[1]: name: the variable follows from spec.secretStore.folder: set that instead"
 )]
 #[case::twice(
     "address: 'https://v'",
@@ -207,11 +207,32 @@ fn a_place_in_vault_that_is_incomplete_or_contradictory_is_refused(
     assert!(faults.contains(expect), "{faults}");
 }
 
+#[rstest]
+#[case("{type: aws, aws: {region: eu-west-1}, folder: /tenants/}", None)]
+#[case("{type: aws}", Some("spec.secretStore.aws.region: missing"))]
+#[case("{type: aws, aws: {region: 'eu west'}}", Some("spec.secretStore.aws.region: must be a location"))]
+#[case("{type: aws, aws: {region: eu-west-1}, folder: a//b}", Some("spec.secretStore.folder: must be parts"))]
+#[case("{type: azure}", Some("spec.secretStore.type: must be"))]
+fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&str>) {
+    let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
+    match (read(&text), expect) {
+        (Ok(Plan { store: StorePlan::Aws(aws), preconditions, .. }), None) => {
+            assert_eq!((aws.region.as_str(), aws.folder.value.as_deref()), ("eu-west-1", Some("tenants")));
+            assert_eq!(preconditions.len(), 2);
+        }
+        (Err(faults), Some(expect)) => assert!(faults.join("\n").contains(expect), "{faults:?}"),
+        (read, _) => panic!("{read:?}"),
+    }
+}
+
 #[test]
 fn settings_of_vault_without_effect_are_refused() {
     let at_google = in_vault(VAULT, "").replace("type: vault", "type: google");
     assert_eq!(faults(&at_google), "spec.secretStore.vault: has no effect without spec.secretStore.type vault");
-    let validation = VALIDATION.replace("  jobTemplate:", "  secretStore: {type: vault}\n  jobTemplate:");
+    let of_aws = in_vault(VAULT, "").replace("type: vault,", "type: vault, aws: {region: eu-west-1},");
+    assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type aws");
+    let validation =
+        VALIDATION.replace("  jobTemplate:", "  secretStore: {type: aws, aws: {region: eu-west-1}}\n  jobTemplate:");
     assert_eq!(faults(&validation), "spec.secretStore: has no effect without spec.adapterType pullsecret");
 }
 

@@ -140,13 +140,21 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: &NotDeleted, plan: &mut Plan
 /// store, and `None` if they do not say.
 fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
     let text = |member: &str| data.get(member).and_then(Value::as_str);
-    let (project_now, server_now) = (text("gcpProject"), text("vaultAddress"));
+    let stores = [copy::GOOGLES_PLACE, copy::VAULTS_PLACE, copy::AWSS_PLACE];
+    let is_elsewhere = |own: &str| text(own).is_none() && stores.iter().any(|store| text(store).is_some());
+    let path = |path: String| Some(text("secretPath")? == path);
     let named = match copy {
-        StoredCopy::Secret { .. } if project_now.is_none() && server_now.is_some() => return Some(false),
-        StoredCopy::VaultSecret { .. } if server_now.is_none() && project_now.is_some() => return Some(false),
-        StoredCopy::Secret { project, name, .. } => (project_now? == project, text("secretName")? == name),
+        StoredCopy::Secret { .. } if is_elsewhere(copy::GOOGLES_PLACE) => return Some(false),
+        StoredCopy::VaultSecret { .. } if is_elsewhere(copy::VAULTS_PLACE) => return Some(false),
+        StoredCopy::AwsSecret { .. } if is_elsewhere(copy::AWSS_PLACE) => return Some(false),
+        StoredCopy::Secret { project, name, .. } => {
+            (text(copy::GOOGLES_PLACE)? == project, text("secretName")? == name)
+        }
         StoredCopy::VaultSecret { server, .. } => {
-            (server_now? == server, Some(text("secretPath")?) == copy.vault_path().as_deref())
+            (text(copy::VAULTS_PLACE)? == server, path(copy.vault_path().unwrap_or_default())?)
+        }
+        StoredCopy::AwsSecret { region, folder, name } => {
+            (text(copy::AWSS_PLACE)? == region, path(format!("{folder}/{name}"))?)
         }
         StoredCopy::KubernetesSecret { namespace, name } => {
             (text("namespace")? == namespace, text("k8sSecretName")? == name)

@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::reason::Reason;
 
 mod copies;
-mod vault;
+mod stores;
 
 /// The state that a decision is made in. By default the cluster is ready and has no run.
 struct World {

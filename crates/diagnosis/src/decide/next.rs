@@ -23,8 +23,8 @@ struct Objects {
     id: String,
     project: String,
     secret: String,
-    /// The secret as `bao kv` takes it, if it is in OpenBao or Vault.
-    vault: Option<String>,
+    /// The place of the stored secret, if it is not at Google.
+    elsewhere: Option<Elsewhere>,
     namespace: String,
     kubernetes_secret: String,
     job_namespace: String,
@@ -141,6 +141,15 @@ fn for_invalid(cluster: &Resource) -> Step {
     }
 }
 
+/// A secret that is not at Google, as the store's own command line takes it.
+#[derive(Debug)]
+enum Elsewhere {
+    /// For `bao kv`.
+    Vault(String),
+    /// For `aws secretsmanager`.
+    Aws(String),
+}
+
 /// A secret in a folder as one word of a shell.
 fn path(folder: &str, name: &str) -> String {
     let parts: Vec<_> = folder.split('/').chain([name]).map(word).collect();
@@ -171,6 +180,30 @@ fn in_vault(reason: Reason, path: &str) -> Step {
     }
 }
 
+/// The step after a failure at AWS, of a secret as `aws secretsmanager` takes it.
+fn at_aws(reason: Reason, secret: &str) -> Step {
+    let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
+    match reason {
+        Reason::PermissionDenied => hinted(
+            "give the Job's role a policy for this secret; docs/guides/providers/aws.md has the least one",
+            "aws sts get-caller-identity".to_owned(),
+        ),
+        Reason::Unauthenticated => hinted(
+            "let the role trust the Job's service account: its issuer, subject and audience",
+            "aws sts get-caller-identity".to_owned(),
+        ),
+        Reason::NameConflict | Reason::DifferentIncarnation => hinted(
+            "the secret is unmanaged or another cluster's: delete it if its owner does not need it, or set \
+             spec.pullSecret.secretName of the cluster to another name",
+            format!("aws secretsmanager describe-secret {secret}"),
+        ),
+        Reason::StoreUnavailable | Reason::QuotaExceeded => {
+            Step { hint: None, commands: vec![format!("aws secretsmanager describe-secret {secret}")] }
+        }
+        _ => Step::default(),
+    }
+}
+
 // === impl Objects ===
 
 impl Objects {
@@ -188,7 +221,7 @@ impl Objects {
         let named = |name: fn(&ClusterId) -> String| id.parse().map(|id| name(&id)).unwrap_or_default();
         let mut objects = Self {
             secret: named(names::secret_name),
-            vault: None,
+            elsewhere: None,
             namespace: "NAMESPACE".to_owned(),
             kubernetes_secret: named(names::kubernetes_secret_name),
             id,
@@ -202,30 +235,35 @@ impl Objects {
         for copy in copies {
             match copy {
                 StoredCopy::Secret { project, name, .. } => {
-                    (objects.project, objects.secret, objects.vault) = (project, name, None);
+                    (objects.project, objects.secret, objects.elsewhere) = (project, name, None);
                 }
                 StoredCopy::VaultSecret { namespace, mount, folder, name, .. } => {
                     let namespace = namespace.map(|namespace| format!("-namespace={} ", word(&namespace)));
                     let path =
                         format!("{}-mount={} {}", namespace.unwrap_or_default(), word(&mount), path(&folder, &name));
-                    (objects.vault, objects.secret) = (Some(path), name);
+                    (objects.elsewhere, objects.secret) = (Some(Elsewhere::Vault(path)), name);
+                }
+                StoredCopy::AwsSecret { region, folder, name } => {
+                    let secret = format!("--secret-id {} --region {}", path(&folder, &name), word(&region));
+                    (objects.elsewhere, objects.secret) = (Some(Elsewhere::Aws(secret)), name);
                 }
                 StoredCopy::KubernetesSecret { namespace, name } => {
                     (objects.namespace, objects.kubernetes_secret) = (namespace, name);
                 }
             }
         }
-        let Self { id, project, secret, vault, namespace, kubernetes_secret, job_namespace, job } = objects;
+        let Self { id, project, secret, elsewhere, namespace, kubernetes_secret, job_namespace, job } = objects;
         let [id, project, secret, namespace, kubernetes_secret, job_namespace, job] =
             [id, project, secret, namespace, kubernetes_secret, job_namespace, job].map(|name| word(&name));
-        Self { id, project, secret, vault, namespace, kubernetes_secret, job_namespace, job }
+        Self { id, project, secret, elsewhere, namespace, kubernetes_secret, job_namespace, job }
     }
 
     /// The step after a failure in the secret store, or before it.
     fn in_store(&self, reason: Reason, cluster: &Resource) -> Step {
-        match (&self.vault, reason) {
+        match (&self.elsewhere, reason) {
             (_, Reason::InvalidPullSecret) => for_invalid(cluster),
-            (Some(path), reason) => in_vault(reason, path),
+            (Some(Elsewhere::Vault(path)), reason) => in_vault(reason, path),
+            (Some(Elsewhere::Aws(secret)), reason) => at_aws(reason, secret),
             (None, reason) => self.at_google(reason),
         }
     }

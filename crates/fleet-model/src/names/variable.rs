@@ -25,6 +25,10 @@ names! {
     VAULT_MOUNT = "VAULT_MOUNT";
     /// Folder of the secret in that mount.
     VAULT_FOLDER = "VAULT_FOLDER";
+    /// Region of AWS Secrets Manager.
+    AWS_REGION = "AWS_REGION";
+    /// The part of the secrets' names at AWS before the last '/'.
+    AWS_FOLDER = "AWS_FOLDER";
     /// Name of the secret in the store.
     SECRET_NAME = "SECRET_NAME";
     /// Replication policy of a new secret.

@@ -16,7 +16,7 @@ const MEMBERS: [(&str, Type); 6] = [
     ("secretName", Type::Text),
     ("k8sSecretName", Type::Text),
     ("replicationPolicy", Type::Text),
-    ("vaultFolder", Type::Text),
+    ("folder", Type::Text),
 ];
 
 /// Maximum number of encodings within each other that are undone: JSON in base64 in JSON.
@@ -38,7 +38,7 @@ pub enum Misplaced {
     NotAnObject,
     /// `spec.pullSecret` has a member that has no meaning.
     #[error(
-        "has a member that is none of data, secretRef, secretName, k8sSecretName, replicationPolicy and vaultFolder; a pull \
+        "has a member that is none of data, secretRef, secretName, k8sSecretName, replicationPolicy and folder; a pull \
          secret belongs into spec.pullSecret.data"
     )]
     UnknownMember,
@@ -187,8 +187,8 @@ mod tests {
     #[case::beside_data(json!({ "pullSecret": { "data": document(), "copy": document() } }), "has a member")]
     #[case::in_a_name(json!({ "pullSecret": { "secretName": document() } }), "must be a text")]
     #[case::in_a_name_as_text(json!({ "pullSecret": { "secretName": document().to_string() } }), "looks like")]
-    #[case::in_a_folder(json!({ "pullSecret": { "vaultFolder": document().to_string() } }), "looks like")]
-    #[case::no_folder(json!({ "pullSecret": { "vaultFolder": ["a"] } }), "must be a text")]
+    #[case::in_a_folder(json!({ "pullSecret": { "folder": document().to_string() } }), "looks like")]
+    #[case::no_folder(json!({ "pullSecret": { "folder": ["a"] } }), "must be a text")]
     #[case::in_the_reference(json!({ "pullSecret": { "secretRef": document() } }), "looks like")]
     #[case::no_reference(json!({ "pullSecret": { "secretRef": "s" } }), "must be an object with namespace")]
     #[case::snake_case(json!({ "pull_secret": { "data": document() } }), "looks like")]
@@ -215,7 +215,7 @@ mod tests {
     #[case(json!({ "pullSecret": null }))]
     #[case(json!({ "pullSecret": { "data": document() } }))]
     #[case(json!({ "pullSecret": { "data": STANDARD.encode(document().to_string()), "secretName": "s",
-        "k8sSecretName": null, "replicationPolicy": "us-east1", "vaultFolder": "tenants/acme" } }))]
+        "k8sSecretName": null, "replicationPolicy": "us-east1", "folder": "tenants/acme" } }))]
     #[case(json!({ "pullSecret": { "data": { "redacted": true, "digest": "hmac-sha256:00" } } }))]
     #[case(json!({ "pullSecret": { "secretRef": { "namespace": "n", "name": "s", "key": ".dockerconfigjson" } } }))]
     #[case(json!({ "auth": "oidc", "authentication": { "auth": true, "auth_type": "x" }, "author": "a" }))]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use secret_store::{ProjectId, VaultLogin, VaultPath, VaultSettings};
+use secret_store::{ProjectId, StorePath, VaultLogin, VaultSettings};
 
 use super::Store;
 use super::parse::Parser;
@@ -126,6 +126,6 @@ impl Parser<'_> {
     }
 
     fn path(&mut self, name: &str, text: &str) -> Option<String> {
-        self.parsed::<VaultPath>(name, Some(text)).map(|path| path.to_string())
+        self.parsed::<StorePath>(name, Some(text)).map(|path| path.to_string())
     }
 }

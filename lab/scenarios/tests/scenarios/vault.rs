@@ -80,7 +80,7 @@ async fn a_cluster_that_moves_to_another_folder_leaves_nothing_behind() {
     let is_refused = |cluster: &Resource| condition(cluster, "Available")["reason"] == "DestinationNotAllowed";
     let refused = up.player.until(ID, is_refused).await;
     let message = condition(&refused, "Available")["message"].as_str().unwrap().to_owned();
-    assert!(message.starts_with("`spec.pullSecret.vaultFolder`: must be parts of"), "{message}");
+    assert!(message.starts_with("spec.pullSecret.folder: must be parts of"), "{message}");
     assert!(is_stored_in(&refused, &second), "{refused:?}");
 
     let terminating = up.player.delete(ID).await;

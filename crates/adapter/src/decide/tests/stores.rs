@@ -1,4 +1,4 @@
-//! Tables of pull secrets in OpenBao or Vault: their copies, destinations, and the variables of their Jobs.
+//! Tables of pull secrets in OpenBao, Vault and AWS: their copies, destinations, and the variables of their Jobs.
 
 use super::*;
 use crate::config::Destination;
@@ -14,6 +14,7 @@ spec:
   jobTemplate:
     env:
       - {name: VAULT_ROLE, value: pull-secret-job}
+      - {name: AWS_ROLE_ARN, value: role}
       - {name: GCP_API_TIMEOUT, value: 10s}
       - {name: LOG_LEVEL, value: debug}
 ";
@@ -63,7 +64,7 @@ fn world_elsewhere(pull_secret: &Value) -> World {
 
 /// A cluster whose pull secret is stored in this folder, with these recorded copies.
 fn stored_in(folder: &str, recorded: &[Value]) -> World {
-    let mut world = world_elsewhere(&json!({"vaultFolder": folder}));
+    let mut world = world_elsewhere(&json!({"folder": folder}));
     let data = json!({
         "vaultAddress": "https://vault:8200", "secretPath": format!("secret/{folder}/hyperfleet-cls-1-pull-secret"),
         "secretName": "hyperfleet-cls-1-pull-secret", "namespace": "clusters-cls-1", "k8sSecretName": "cls-1-pull-secret",
@@ -96,15 +97,11 @@ fn variables(config: &Config, world: &World, run: &StartRun) -> String {
 }
 
 #[rstest]
-#[case::built_in(json!({}), "pull-secrets", "pull-secrets")]
-#[case::blank(json!({"vaultFolder": " "}), "pull-secrets", "pull-secrets")]
-#[case::chosen(json!({"vaultFolder": "tenants/acme"}), "tenants/acme", "tenants/acme")]
-#[case::spelled_otherwise(json!({"vaultFolder": "/tenants/acme/"}), "tenants/acme", "/tenants/acme/")]
-fn a_run_starts_without_a_project_and_records_its_folder(
-    #[case] pull_secret: Value,
-    #[case] folder: &str,
-    #[case] given: &str,
-) {
+#[case::built_in(json!({}), "pull-secrets")]
+#[case::blank(json!({"folder": " "}), "pull-secrets")]
+#[case::chosen(json!({"folder": "tenants/acme"}), "tenants/acme")]
+#[case::spelled_otherwise(json!({"folder": "/tenants/acme/"}), "tenants/acme")]
+fn a_run_starts_without_a_project_and_records_its_folder(#[case] pull_secret: Value, #[case] folder: &str) {
     let world = world_elsewhere(&pull_secret);
     let plan = world.decide_with(&in_vault());
     check_copies(&plan, &[json!(copy(folder)), json!(kubernetes_secret())]);
@@ -114,7 +111,7 @@ fn a_run_starts_without_a_project_and_records_its_folder(
         format!(
             "VAULT_ROLE=pull-secret-job LOG_LEVEL=debug CLUSTER_ID=cls-1 CLUSTER_NAME=one GENERATION=3 \
              MANAGEMENT_NAMESPACE=clusters-cls-1 PULL_SECRET_FILE=/var/run/pull-secret/pullsecret SECRET_STORE=vault \
-             VAULT_ADDR=https://vault:8200 VAULT_MOUNT=secret VAULT_FOLDER={given}"
+             VAULT_ADDR=https://vault:8200 VAULT_MOUNT=secret VAULT_FOLDER={folder} SECRET_NAME=hyperfleet-cls-1-pull-secret"
         )
     );
     let quota = world.with_facts(|facts| manifest::quota(&in_vault(), facts, run));
@@ -123,8 +120,8 @@ fn a_run_starts_without_a_project_and_records_its_folder(
 
 #[rstest]
 #[case::relative(
-    json!({"vaultFolder": "a/../b"}),
-    "`spec.pullSecret.vaultFolder`: must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them"
+    json!({"folder": "a/../b"}),
+    "spec.pullSecret.folder: must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them"
 )]
 #[case::name(
     json!({"secretName": "a/b"}),
@@ -143,14 +140,14 @@ fn a_place_that_cannot_be_is_neither_recorded_nor_cleaned_up(#[case] pull_secret
 
 #[rstest]
 #[case(json!({}), true)]
-#[case(json!({"vaultFolder": "tenants/acme"}), true)]
-#[case(json!({"vaultFolder": "tenants"}), false)]
-#[case(json!({"vaultFolder": "other"}), false)]
+#[case(json!({"folder": "tenants/acme"}), true)]
+#[case(json!({"folder": "tenants"}), false)]
+#[case(json!({"folder": "other"}), false)]
 fn only_allowed_folders_get_a_pull_secret(#[case] pull_secret: Value, #[case] allowed: bool) {
     let mut config = in_vault();
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     config.config.spec.destinations = Some(vec![Destination {
-        vault_folders: texts(&["pull-secrets", "tenants/*"]),
+        folders: texts(&["pull-secrets", "tenants/*"]),
         namespaces: texts(&["clusters-*"]),
         ..Destination::default()
     }]);
@@ -226,8 +223,49 @@ fn a_copy_in_the_store_that_was_left_is_cleaned_up_there() {
 }
 
 #[test]
+fn a_run_at_aws_gets_its_region_and_folder() {
+    let at_aws = configured("  secretStore: {type: aws, aws: {region: eu-west-1}}\n");
+    let pull_secret = json!({"folder": "tenants/acme", "replicationPolicy": "automatic=key"});
+    let mut world = world_elsewhere(&pull_secret);
+    assert_eq!(world.decide_with(&at_aws).reason, Reason::PreconditionsNotMet);
+    world.resource.spec["provider"] = json!("aws");
+    let plan = world.decide_with(&at_aws);
+    let stored = StoredCopy::AwsSecret {
+        region: "eu-west-1".to_owned(),
+        folder: "tenants/acme".to_owned(),
+        name: "hyperfleet-cls-1-pull-secret".to_owned(),
+    };
+    check_copies(&plan, &[json!(stored), json!(kubernetes_secret())]);
+    let place =
+        "SECRET_STORE=aws AWS_REGION=eu-west-1 AWS_FOLDER=tenants/acme SECRET_NAME=hyperfleet-cls-1-pull-secret";
+    assert_eq!(
+        variables(&at_aws, &world, plan.starts_run().unwrap()),
+        format!(
+            "AWS_ROLE_ARN=role LOG_LEVEL=debug CLUSTER_ID=cls-1 CLUSTER_NAME=one GENERATION=3 \
+             REPLICATION_POLICY=automatic=key MANAGEMENT_NAMESPACE=clusters-cls-1 \
+             PULL_SECRET_FILE=/var/run/pull-secret/pullsecret {place}"
+        )
+    );
+    let data = json!({
+        "awsRegion": "eu-west-1", "secretPath": "tenants/acme/hyperfleet-cls-1-pull-secret", "namespace": "clusters-cls-1",
+        "k8sSecretName": "cls-1-pull-secret", "copies": [copy("pull-secrets"), stored, kubernetes_secret()],
+    });
+    world.last_report = report(3, "True", &data);
+    let run = world.decide_with(&at_aws).starts_run().cloned().unwrap();
+    assert_eq!(run.copy, Some(copy("pull-secrets")));
+    // And the other way round.
+    let run = StartRun::clean_up(stored, String::new());
+    assert_eq!(
+        variables(&in_vault(), &world, &run),
+        format!("AWS_ROLE_ARN=role LOG_LEVEL=debug CLUSTER_ID=cls-1 CLUSTER_NAME=one GENERATION=3 {place}")
+    );
+    let quota = world.with_facts(|facts| manifest::quota(&in_vault(), facts, &run));
+    assert_eq!(quota.as_deref(), Some("aws/eu-west-1"));
+}
+
+#[test]
 fn a_clean_up_of_a_kubernetes_secret_needs_no_store() {
-    let world = world_elsewhere(&json!({"secretName": "a/b", "vaultFolder": ".."}));
+    let world = world_elsewhere(&json!({"secretName": "a/b", "folder": ".."}));
     let run = StartRun::clean_up(kubernetes_secret(), String::new());
     assert_eq!(
         variables(&in_vault(), &world, &run),
@@ -264,7 +302,7 @@ fn a_fleet_that_moves_stores_in_vault_first_and_then_deletes_at_google() {
 fn repeated_runs_for_a_destination_back_off() {
     let decide = |attempt, seconds| {
         let mut world = stored_in("elsewhere", &[json!(copy("new")), json!(kubernetes_secret())]);
-        world.resource.spec["pullSecret"]["vaultFolder"] = json!("new");
+        world.resource.spec["pullSecret"]["folder"] = json!("new");
         let done = job(3, Some(JobEnd::Complete), seconds, attempt);
         let mut outcome = outcome(0, "SecretStored");
         outcome.details = world.last_report.as_ref().unwrap().data.clone();
