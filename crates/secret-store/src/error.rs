@@ -42,6 +42,8 @@ pub enum ErrorKind {
     AlreadyExists,
     /// The metadata has changed since the etag of the write was read.
     Changed,
+    /// The secret is scheduled for deletion: it cannot be used or created until it is restored, or gone.
+    PendingDeletion,
     /// The identity lacks the permission of the operation. Some stores answer so about a secret that does not exist.
     PermissionDenied,
     /// The store's API is not enabled.
@@ -112,6 +114,7 @@ impl fmt::Display for ErrorKind {
             Self::NotFound => "not found",
             Self::AlreadyExists => "already exists",
             Self::Changed => "has changed since it was read",
+            Self::PendingDeletion => "is scheduled for deletion",
             Self::PermissionDenied => "permission denied",
             Self::ApiDisabled => "the API of the store is not enabled",
             Self::Unauthenticated => "not authenticated",

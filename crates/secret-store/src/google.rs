@@ -20,7 +20,7 @@ use google_cloud_wkt::FieldMask;
 use tokio::time::{Instant, timeout};
 
 use crate::contract::{
-    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
     Secret, Version, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
@@ -115,6 +115,7 @@ impl SecretStore for GoogleSecretManager {
             adds: Adds::Open,
             records: Records::UnderEtag,
             versions_kept: None,
+            destroys: Destroys::Any,
         }
     }
 

@@ -26,7 +26,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::contract::{
-    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
     Secret, Version, VersionState, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
@@ -157,6 +157,7 @@ impl SecretStore for VaultStore {
             adds: Adds::Exclusive,
             records: Records::WithVersion,
             versions_kept: Some(VaultSettings::VERSIONS_KEPT),
+            destroys: Destroys::Any,
         }
     }
 
