@@ -203,7 +203,8 @@ impl SecretStore for AwsStore {
         let removed: Vec<_> = view.tags.keys().filter(|key| !tags.contains_key(*key)).cloned().collect();
         if !removed.is_empty() {
             let request = self.session.client.untag_resource().secret_id(self.name(secret));
-            let untag = client::Kind { needs: "secretsmanager:UntagResource", ..kind(Operation::Update, Permission::Update) };
+            let untag =
+                client::Kind { needs: "secretsmanager:UntagResource", ..kind(Operation::Update, Permission::Update) };
             call.send(untag, request.set_tag_keys(Some(removed)).send()).await?;
         }
         Ok(tags::etag(&view.arn, &tags))

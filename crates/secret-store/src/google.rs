@@ -20,8 +20,8 @@ use google_cloud_wkt::FieldMask;
 use tokio::time::{Instant, timeout};
 
 use crate::contract::{
-    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Secret, Version, VersionSummary,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Secret, Version, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{Endpoint, ProjectId, SecretId, SecretStore, Settings, StoreError, VersionNumber};

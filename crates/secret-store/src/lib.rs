@@ -50,14 +50,16 @@ pub mod vault;
 #[cfg(feature = "aws")]
 pub use aws::AwsStore;
 pub use contract::{
-    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Replica, Replication, Secret, SecretStore, Version, VersionState, VersionSummary,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Replica, Replication, Secret, SecretStore, Version, VersionState, VersionSummary,
 };
 pub use error::{ErrorKind, Operation, StoreError};
 #[cfg(feature = "google")]
 pub use google::{GoogleProjects, GoogleSecretManager};
 pub use memory::{MemoryStore, RecordingMemoryStore};
 pub use name::{InvalidName, Location, ProjectId, SecretId, VersionNumber};
-pub use settings::{AwsIdentity, AwsKeys, AwsSettings, Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings};
+pub use settings::{
+    AwsIdentity, AwsKeys, AwsSettings, Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings,
+};
 #[cfg(feature = "vault")]
 pub use vault::VaultStore;

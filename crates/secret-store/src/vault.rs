@@ -26,8 +26,8 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::contract::{
-    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Secret, Version, VersionState, VersionSummary,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Secret, Version, VersionState, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{SecretId, SecretStore, StoreError, VaultSettings, VersionNumber};

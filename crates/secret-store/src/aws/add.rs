@@ -101,7 +101,8 @@ impl AwsStore {
         // The first version gets AWSCURRENT too, a later one makes AWSPREVIOUS.
         let further = needed.max(LABELS_OF_RECORD) + 1;
         while kept.len() >= AwsSettings::VERSIONS_KEPT || count + further > MAX_LABELS {
-            let Some(oldest) = kept.iter().position(|number| !is_current(number)).map(|oldest| kept.remove(oldest)) else {
+            let Some(oldest) = kept.iter().position(|number| !is_current(number)).map(|oldest| kept.remove(oldest))
+            else {
                 // What is left is of people: AWS says how many there are.
                 return Ok(());
             };

@@ -64,7 +64,9 @@ impl Session {
             // Tokens and content are sent there, whoever has set it.
             (None, Some(address)) if address.parse::<EndpointUrl>().is_err() => {
                 let refused = StoreError::new(Operation::Connect, &settings.region, ErrorKind::Invalid);
-                return Err(refused.with_detail("the environment's AWS_ENDPOINT_URL is neither https nor of this machine"));
+                return Err(
+                    refused.with_detail("the environment's AWS_ENDPOINT_URL is neither https nor of this machine")
+                );
             }
             (None, _) => &mut config,
         };
@@ -133,7 +135,8 @@ impl<'a> Call<'a> {
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        let unanswered = |kind, detail: &str| Fault { code: String::new(), error: self.failed(kind).with_detail(detail) };
+        let unanswered =
+            |kind, detail: &str| Fault { code: String::new(), error: self.failed(kind).with_detail(detail) };
         let Some(answer) = error.raw_response() else {
             return match (errors::cause::<CredentialsError>(error), error) {
                 (Some(credentials), _) => self.without_credentials(credentials),
@@ -141,11 +144,12 @@ impl<'a> Call<'a> {
                 (None, SdkError::ConstructionFailure(_)) => {
                     unanswered(ErrorKind::Invalid, "the request cannot be made of these settings")
                 }
-                (None, _) => {
-                    unanswered(ErrorKind::Unavailable, &errors::innermost(error))
-                }
+                (None, _) => unanswered(ErrorKind::Unavailable, &errors::innermost(error)),
             };
         };
+        if let SdkError::ResponseError(_) = error {
+            return unanswered(ErrorKind::Internal, "the answer cannot be read");
+        }
         let refused = Refused {
             status: answer.status().as_u16(),
             code: error.code().unwrap_or_default(),
@@ -165,11 +169,14 @@ impl<'a> Call<'a> {
     /// The library's messages are not forwarded: they may quote files and the answers of token services.
     fn without_credentials(&self, credentials: &CredentialsError) -> Fault {
         let (kind, detail) = match credentials {
-            CredentialsError::CredentialsNotLoaded(_) => (ErrorKind::Unauthenticated, "the environment has no credentials"),
-            CredentialsError::ProviderTimedOut(_) => (ErrorKind::TimedOut, "no credentials in time"),
-            CredentialsError::InvalidConfiguration(_) => {
-                (ErrorKind::Unauthenticated, "the environment's credentials are not complete, or a file of theirs cannot be read")
+            CredentialsError::CredentialsNotLoaded(_) => {
+                (ErrorKind::Unauthenticated, "the environment has no credentials")
             }
+            CredentialsError::ProviderTimedOut(_) => (ErrorKind::TimedOut, "no credentials in time"),
+            CredentialsError::InvalidConfiguration(_) => (
+                ErrorKind::Unauthenticated,
+                "the environment's credentials are not complete, or a file of theirs cannot be read",
+            ),
             _ => (ErrorKind::Unauthenticated, "the service for credentials did not give any"),
         };
         let refused = Refused { status: 400, code: "MissingAuthenticationToken", message: "", needs: "", secret: None };

@@ -89,17 +89,41 @@ fn kind_of(status: u16, code: &str, message: &str) -> ErrorKind {
         NOT_FOUND => ErrorKind::NotFound,
         EXISTS => ErrorKind::AlreadyExists,
         // Of a secret in use: "marked for deletion", "marked deleted"; of a name: "scheduled for deletion".
-        INVALID_REQUEST if message.contains("deletion") || message.contains("marked deleted") => ErrorKind::PendingDeletion,
-        INVALID_REQUEST | INVALID_PARAMETER | "InvalidNextTokenException" | "ValidationException" | "SerializationException"
-        | "MalformedPolicyDocumentException" | "PreconditionNotMetException" | "UnknownOperationException"
-        | "EncryptionFailure" | "DecryptionFailure" => ErrorKind::Invalid,
+        INVALID_REQUEST if message.contains("deletion") || message.contains("marked deleted") => {
+            ErrorKind::PendingDeletion
+        }
+        INVALID_REQUEST
+        | INVALID_PARAMETER
+        | "InvalidNextTokenException"
+        | "ValidationException"
+        | "SerializationException"
+        | "MalformedPolicyDocumentException"
+        | "PreconditionNotMetException"
+        | "UnknownOperationException"
+        | "EncryptionFailure"
+        | "DecryptionFailure" => ErrorKind::Invalid,
         "AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation" => ErrorKind::PermissionDenied,
-        "UnrecognizedClientException" | "InvalidClientTokenId" | "ExpiredTokenException" | "ExpiredToken"
-        | "InvalidSignatureException" | "SignatureDoesNotMatch" | "IncompleteSignature" | "IncompleteSignatureException"
-        | "MissingAuthenticationToken" | "MissingAuthenticationTokenException" | "RequestExpired"
-        | "RequestTimeTooSkewed" | "NotAuthorized" | "OptInRequired" => ErrorKind::Unauthenticated,
-        "LimitExceededException" | "Throttling" | "ThrottlingException" | "ThrottledException"
-        | "TooManyRequestsException" | "RequestLimitExceeded" | "RequestThrottled" => ErrorKind::QuotaExceeded,
+        "UnrecognizedClientException"
+        | "InvalidClientTokenId"
+        | "ExpiredTokenException"
+        | "ExpiredToken"
+        | "InvalidSignatureException"
+        | "SignatureDoesNotMatch"
+        | "IncompleteSignature"
+        | "IncompleteSignatureException"
+        | "MissingAuthenticationToken"
+        | "MissingAuthenticationTokenException"
+        | "RequestExpired"
+        | "RequestTimeTooSkewed"
+        | "NotAuthorized"
+        | "OptInRequired" => ErrorKind::Unauthenticated,
+        "LimitExceededException"
+        | "Throttling"
+        | "ThrottlingException"
+        | "ThrottledException"
+        | "TooManyRequestsException"
+        | "RequestLimitExceeded"
+        | "RequestThrottled" => ErrorKind::QuotaExceeded,
         "InternalServiceError" | "InternalServiceErrorException" | "InternalFailure" => ErrorKind::Internal,
         "ServiceUnavailable" | "ServiceUnavailableException" => ErrorKind::Unavailable,
         _ => of_http(status),

@@ -79,9 +79,12 @@ mod tests {
             assert!((32..=64).contains(&id.len()), "{id}");
             assert_eq!(self::number(&id).map(VersionNumber::get), Some(number));
         }
-        for other in
-            ["hyperfleet-version-1", "hyperfleet-version-00000000000000000000", "hyperfleet-version-+0000000000000000001", "x"]
-        {
+        for other in [
+            "hyperfleet-version-1",
+            "hyperfleet-version-00000000000000000000",
+            "hyperfleet-version-+0000000000000000001",
+            "x",
+        ] {
             assert_eq!(number(other), None, "{other}");
         }
     }

@@ -102,7 +102,10 @@ mod tests {
                 && value.chars().all(|char| char.is_alphanumeric() || " +-=._:/@".contains(char))
         };
         assert!(tags.values().all(fits), "{tags:?}");
-        assert!(tags.keys().all(|key| !key.starts_with("aws:")) && tags.contains_key("hyperfleet:annotations-2"), "{tags:?}");
+        assert!(
+            tags.keys().all(|key| !key.starts_with("aws:")) && tags.contains_key("hyperfleet:annotations-2"),
+            "{tags:?}"
+        );
         let read = read(ARN, tags);
         assert_eq!((read.labels, read.annotations), (labels, annotations));
     }
@@ -118,7 +121,12 @@ mod tests {
             ("old", "1"),
         ]);
         let tags = write(&texts(&[("new", "1")]), &BTreeMap::new(), &former).unwrap();
-        let expected = [("Owner", "Fleet team"), ("aws:cloudformation:stack-name", "x"), ("hyperfleet:edition", "5"), ("new", "1")];
+        let expected = [
+            ("Owner", "Fleet team"),
+            ("aws:cloudformation:stack-name", "x"),
+            ("hyperfleet:edition", "5"),
+            ("new", "1"),
+        ];
         assert_eq!(tags, texts(&expected));
     }
 

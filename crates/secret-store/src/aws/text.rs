@@ -64,7 +64,10 @@ mod tests {
         for (pairs, encoded) in [
             (&[][..], ""),
             (&[("", "")], "@"),
-            (&[("hyperfleet-added", "1,2"), ("version", "2026-01-02T03:04:05Z")], "hyperfleet-added@1=2C2/version@2026-01-02T03:04:05Z"),
+            (
+                &[("hyperfleet-added", "1,2"), ("version", "2026-01-02T03:04:05Z")],
+                "hyperfleet-added@1=2C2/version@2026-01-02T03:04:05Z",
+            ),
             (&[("a/b@c=d", "\u{0}ö\"{}")], "a=2Fb=40c=3Dd@=00=C3=B6=22=7B=7D"),
         ] {
             assert_eq!(encode(&texts(pairs)), encoded);

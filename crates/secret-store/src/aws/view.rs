@@ -7,8 +7,8 @@ use aws_sdk_secretsmanager::types::Tag;
 
 use super::labels::{self, CURRENT};
 use super::tags::{self, Tags};
-use crate::contract::{Metadata, VersionState, VersionSummary};
 use crate::VersionNumber;
+use crate::contract::{Metadata, VersionState, VersionSummary};
 
 /// A secret without its content.
 pub(super) struct View {
@@ -118,9 +118,8 @@ impl Versions {
     /// Returns the versions, newest first.
     pub(super) fn summaries(&self) -> Vec<VersionSummary> {
         let numbered = self.0.iter().filter_map(|(id, labels)| Some((labels::number(id)?, labels)));
-        let mut summaries: Vec<_> = numbered
-            .map(|(number, labels)| VersionSummary { number, state: self.state(number, labels) })
-            .collect();
+        let mut summaries: Vec<_> =
+            numbered.map(|(number, labels)| VersionSummary { number, state: self.state(number, labels) }).collect();
         if let Current::Unnumbered(_) = self.current() {
             let number = self.newest().map_or(VersionNumber::FIRST, VersionNumber::next);
             summaries.push(VersionSummary { number, state: VersionState::Live });

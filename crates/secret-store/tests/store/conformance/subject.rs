@@ -10,8 +10,8 @@ use google_cloud_auth::credentials::anonymous;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    AwsStore, ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore, Replication, SecretId,
-    SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
+    AwsStore, ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore, Replication,
+    SecretId, SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
 };
 
 use crate::aws::moto::Moto;

@@ -77,10 +77,8 @@ pub(super) async fn versions_are_listed_newest_first<S: SecretStore>(subject: &S
         number if number == newest => VersionState::Disabled,
         _ => VersionState::Live,
     };
-    let expected: Vec<_> = (1..=newest)
-        .rev()
-        .map(|version| VersionSummary { number: number(version), state: state(version) })
-        .collect();
+    let expected: Vec<_> =
+        (1..=newest).rev().map(|version| VersionSummary { number: number(version), state: state(version) }).collect();
     assert_eq!(subject.store.list_versions(&subject.secret).await.unwrap(), expected);
 }
 
