@@ -1,5 +1,6 @@
 //! Settings of a run, from flags and environment, checked before the run starts.
 
+mod aws;
 mod kubernetes_secret;
 mod parse;
 mod resolve;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use fleet_model::TraceContext;
 use kubernetes::SecretKey;
 use secrecy::SecretString;
-use secret_store::{ProjectId, Replication, SecretId, VaultSettings};
+use secret_store::{AwsSettings, EndpointUrl, ProjectId, Replication, SecretId, VaultSettings};
 
 pub use resolve::{hosted_cluster_patch, resolve, resolve_export, resolve_log, resolve_names, resolve_paths};
 pub use table::TABLE;
@@ -57,6 +58,8 @@ pub enum Store {
     Google(secret_store::Settings),
     /// OpenBao or Vault.
     Vault(VaultSettings),
+    /// AWS Secrets Manager.
+    Aws(AwsSettings),
 }
 
 /// Task of a run.
@@ -143,15 +146,23 @@ impl Store {
     pub fn project(&self) -> Option<&ProjectId> {
         match self {
             Self::Google(settings) => Some(&settings.project),
-            Self::Vault(_) => None,
+            Self::Vault(_) | Self::Aws(_) => None,
         }
     }
 
     /// Returns the address of OpenBao or Vault; `None` for another store.
     pub(crate) fn vault_address(&self) -> Option<&str> {
         match self {
-            Self::Google(_) => None,
+            Self::Google(_) | Self::Aws(_) => None,
             Self::Vault(settings) => Some(settings.address.as_str()),
+        }
+    }
+
+    /// Returns the region at AWS; `None` for another store.
+    pub(crate) fn aws_region(&self) -> Option<&str> {
+        match self {
+            Self::Google(_) | Self::Vault(_) => None,
+            Self::Aws(settings) => Some(settings.region.as_str()),
         }
     }
 
@@ -160,6 +171,7 @@ impl Store {
         match self {
             Self::Google(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
+            Self::Aws(_) => "AWS Secrets Manager",
         }
     }
 
@@ -168,6 +180,7 @@ impl Store {
         match self {
             Self::Google(_) => "gcp-secret-manager",
             Self::Vault(_) => "vault",
+            Self::Aws(_) => "aws-secrets-manager",
         }
     }
 
@@ -176,6 +189,7 @@ impl Store {
         match self {
             Self::Google(settings) => settings.plain_host(),
             Self::Vault(settings) => settings.address.plain_host(),
+            Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
         }
     }
 }

@@ -53,7 +53,7 @@ impl AwsStore {
     ///
     /// An address in the environment to which tokens may not be sent.
     pub async fn connect(settings: &AwsSettings) -> Result<Self, StoreError> {
-        Ok(Self { session: Session::new(settings).await? })
+        Ok(Self { session: Box::pin(Session::new(settings)).await? })
     }
 
     fn call(&self, operation: Operation, secret: &SecretId) -> Call<'_> {
@@ -245,7 +245,7 @@ impl SecretStore for AwsStore {
             let detail = "the record is too long: two labels of 256 characters must hold it";
             return Err(call.failed(ErrorKind::Invalid).with_detail(detail));
         };
-        self.added(&call, secret, new, record).await
+        Box::pin(self.added(&call, secret, new, record)).await
     }
 
     async fn read_version(&self, secret: &SecretId, number: VersionNumber) -> Result<Version, StoreError> {

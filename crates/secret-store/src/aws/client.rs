@@ -115,7 +115,8 @@ impl<'a> Call<'a> {
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
         let start = Instant::now();
-        let answered = timeout_at(self.deadline, request).await;
+        // Boxed: the library's futures are deep, and large.
+        let answered = timeout_at(self.deadline, Box::pin(request)).await;
         if let Some(log) = &self.session.settings.calls {
             let status_code = match &answered {
                 Ok(Ok(_)) => 200,
