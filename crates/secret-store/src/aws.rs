@@ -180,7 +180,7 @@ impl SecretStore for AwsStore {
         let request = self.session.client.create_secret().name(self.name(secret)).set_kms_key_id(kms_key);
         let replicas = Some(replicas).filter(|replicas| !replicas.is_empty());
         let request = request.set_tags(Some(request_tags(&tags))).set_add_replica_regions(replicas);
-        call.send(kind(Operation::Create, Permission::Create), request.send()).await?;
+        call.send(kind(Operation::Create, Permission::Create), Box::pin(request.send())).await?;
         Ok(())
     }
 
@@ -199,13 +199,13 @@ impl SecretStore for AwsStore {
         changed.retain(|key, value| view.tags.get(key) != Some(value));
         let request = self.session.client.tag_resource().secret_id(self.name(secret));
         let request = request.set_tags(Some(request_tags(&changed)));
-        call.send(kind(Operation::Update, Permission::Update), request.send()).await?;
+        call.send(kind(Operation::Update, Permission::Update), Box::pin(request.send())).await?;
         let removed: Vec<_> = view.tags.keys().filter(|key| !tags.contains_key(*key)).cloned().collect();
         if !removed.is_empty() {
             let request = self.session.client.untag_resource().secret_id(self.name(secret));
             let untag =
                 client::Kind { needs: "secretsmanager:UntagResource", ..kind(Operation::Update, Permission::Update) };
-            call.send(untag, request.set_tag_keys(Some(removed)).send()).await?;
+            call.send(untag, Box::pin(request.set_tag_keys(Some(removed)).send())).await?;
         }
         Ok(tags::etag(&view.arn, &tags))
     }
@@ -220,14 +220,14 @@ impl SecretStore for AwsStore {
         if !view.replicas.is_empty() {
             let request = self.session.client.remove_regions_from_replication().secret_id(self.name(secret));
             let regions = client::Kind { needs: "secretsmanager:RemoveRegionsFromReplication", ..delete };
-            call.send(regions, request.set_remove_replica_regions(Some(view.replicas)).send()).await?;
+            call.send(regions, Box::pin(request.set_remove_replica_regions(Some(view.replicas)).send())).await?;
         }
         let request = self.session.client.delete_secret().secret_id(self.name(secret));
         let request = match self.session.settings.recovery_days {
             Some(days) => request.recovery_window_in_days(days.into()),
             None => request.force_delete_without_recovery(true),
         };
-        match call.send(delete, request.send()).await {
+        match call.send(delete, Box::pin(request.send())).await {
             Err(fault) if fault.code == NOT_FOUND => Ok(false),
             Err(fault) => Err(fault.error),
             Ok(_) => Ok(true),

@@ -145,7 +145,7 @@ impl AwsStore {
             Ok(text) => request.secret_string(text),
             Err(_error) => request.secret_binary(Blob::new(bytes)),
         };
-        match call.send(kind(Operation::AddVersion, Permission::AddVersion), request.send()).await {
+        match call.send(kind(Operation::AddVersion, Permission::AddVersion), Box::pin(request.send())).await {
             Err(fault) if fault.code == EXISTS => return Err(call.failed(ErrorKind::Changed)),
             put => put.map(drop)?,
         }

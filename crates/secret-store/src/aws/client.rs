@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
         self.classified(&refused)
     }
 
-    /// Sends a request once, and records it.
+    /// Sends a request once, and records it. Callers box it: the library's futures are deep, and large.
     pub(super) async fn send<T, E>(
         &self,
         kind: Kind,
@@ -115,8 +115,7 @@ impl<'a> Call<'a> {
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
         let start = Instant::now();
-        // Boxed: the library's futures are deep, and large.
-        let answered = timeout_at(self.deadline, Box::pin(request)).await;
+        let answered = timeout_at(self.deadline, request).await;
         if let Some(log) = &self.session.settings.calls {
             let status_code = match &answered {
                 Ok(Ok(_)) => 200,

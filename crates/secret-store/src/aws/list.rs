@@ -26,7 +26,7 @@ impl AwsStore {
         filters.extend((!folder.is_empty()).then(|| filter(FilterNameStringType::Name, &folder)));
         let request = self.session.client.list_secrets().max_results(PAGE);
         let request = request.set_filters(Some(filters)).set_next_token(page.map(str::to_owned));
-        let answer = call.send(kind(Operation::List, Permission::List), request.send()).await?;
+        let answer = call.send(kind(Operation::List, Permission::List), Box::pin(request.send())).await?;
         let next = answer.next_token.filter(|token| !token.is_empty());
         let mut listed = ListedSecrets { next, ..ListedSecrets::default() };
         for entry in answer.secret_list.unwrap_or_default() {

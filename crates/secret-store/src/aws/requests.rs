@@ -34,7 +34,7 @@ impl AwsStore {
     /// Reads a secret without its content; `None` if it does not exist.
     pub(super) async fn describe(&self, call: &Call<'_>, secret: &SecretId) -> Result<Option<View>, StoreError> {
         let request = self.session.client.describe_secret().secret_id(self.name(secret));
-        match call.send(kind(Operation::Find, Permission::Find), request.send()).await {
+        match call.send(kind(Operation::Find, Permission::Find), Box::pin(request.send())).await {
             Ok(described) => Ok(Some(View::of(described))),
             Err(fault) if fault.code == NOT_FOUND => Ok(None),
             Err(fault) => Err(fault.error),
@@ -58,7 +58,7 @@ impl AwsStore {
         id: String,
     ) -> Result<Option<Found>, StoreError> {
         let request = self.session.client.get_secret_value().secret_id(self.name(secret)).version_id(id);
-        match call.send(kind(Operation::ReadVersion, Permission::ReadVersion), request.send()).await {
+        match call.send(kind(Operation::ReadVersion, Permission::ReadVersion), Box::pin(request.send())).await {
             Ok(version) => Ok(Some(found(version))),
             Err(fault) if fault.code == NOT_FOUND => Ok(None),
             Err(fault) => Err(fault.error),
@@ -72,7 +72,7 @@ impl AwsStore {
             let request = self.session.client.list_secret_version_ids().secret_id(self.name(secret));
             let request = request.include_deprecated(true).max_results(100).set_next_token(page);
             let kind = kind(Operation::ListVersions, Permission::ListVersions);
-            let listed = call.send(kind, request.send()).await?;
+            let listed = call.send(kind, Box::pin(request.send())).await?;
             let entries = listed.versions.unwrap_or_default().into_iter();
             let entry = |(id, labels): (Option<String>, Option<Vec<String>>)| Some((id?, labels.unwrap_or_default()));
             versions.0.extend(entries.filter_map(|version| entry((version.version_id, version.version_stages))));
@@ -117,7 +117,7 @@ impl AwsStore {
         let request = self.session.client.update_secret_version_stage().secret_id(self.name(secret));
         let request = request.version_stage(label).set_remove_from_version_id(from).set_move_to_version_id(to);
         let kind = kind(call.operation, Permission::DestroyVersion);
-        call.send(kind, request.send()).await.map(drop)
+        call.send(kind, Box::pin(request.send())).await.map(drop)
     }
 }
 
