@@ -9,6 +9,7 @@
 #   postgresql   REAL_POSTGRESQL_URL, _RUN, _SCRIPT and _NAME; see postgresql.sh
 #   rabbitmq     REAL_RABBITMQ_URL, _CTL, _RUN, _SCRIPT and _NAME; see rabbitmq.sh
 #   openbao      REAL_OPENBAO_ADDR, _TLS_ADDR, _CA, _TOKEN_FILE, _CLI, _RUN, _SCRIPT and _NAME; see openbao.sh
+#   moto         REAL_MOTO_ADDR, _RUN, _SCRIPT and _NAME; see moto.sh
 #   pubsub       REAL_PUBSUB_HOST, _RUN, _SCRIPT and _NAME, or REAL_PUBSUB_ABSENT; see pubsub.sh
 #   systemd      REAL_SYSTEMD_SCRIPT, with which each test starts a node of its own, and more; needs root; see systemd.sh
 #   node         REAL_NODE_KUBECONFIG and more, a complete node with its cluster and registry, or REAL_NODE_ABSENT; needs
@@ -26,14 +27,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, openbao, pubsub, systemd, node, chromium, schemathesis, helm, crds, promtool, opentelemetry-collector or oauth2-proxy" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, openbao, moto, pubsub, systemd, node, chromium, schemathesis, helm, crds, promtool, opentelemetry-collector or oauth2-proxy" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | rabbitmq | openbao | pubsub | systemd | node | chromium | schemathesis | helm | crds | promtool | opentelemetry-collector | oauth2-proxy) parts+=("$1") ;;
+    kubernetes | postgresql | rabbitmq | openbao | moto | pubsub | systemd | node | chromium | schemathesis | helm | crds | promtool | opentelemetry-collector | oauth2-proxy) parts+=("$1") ;;
     *) usage ;;
   esac
   shift

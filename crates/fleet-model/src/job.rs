@@ -93,6 +93,8 @@ crate::reasons! {
         VerificationFailed,
         /// The store's quota was still exhausted after all retries.
         QuotaExceeded,
+        /// The secret is scheduled for deletion: it can be stored again when it is restored, or gone.
+        SecretPendingDeletion,
         /// The store was unreachable or failing after all retries.
         StoreUnavailable,
         /// The management cluster's API server was unreachable or failing after all retries.
@@ -130,6 +132,7 @@ impl Reason {
             Self::NameConflict | Self::DifferentIncarnation | Self::SecretImmutable => 5,
             Self::VerificationFailed => 6,
             Self::QuotaExceeded
+            | Self::SecretPendingDeletion
             | Self::StoreUnavailable
             | Self::KubernetesUnavailable
             | Self::NamespaceMissing

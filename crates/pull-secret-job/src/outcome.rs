@@ -41,6 +41,9 @@ pub struct Details {
     /// The address of OpenBao or Vault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vault_address: Option<String>,
+    /// The region at AWS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws_region: Option<String>,
     /// The generation that the run acted for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
@@ -94,6 +97,7 @@ impl Details {
             secret_name: Some(settings.secret.to_string()),
             gcp_project: settings.store.project().map(ToString::to_string),
             vault_address: settings.store.vault_address().map(str::to_owned),
+            aws_region: settings.store.aws_region().map(str::to_owned),
             generation: settings.identity.generation.map(|generation| generation.to_string()),
             namespace: key.map(|key| key.namespace.clone()),
             k8s_secret_name: key.map(|key| key.name.clone()),
@@ -192,6 +196,7 @@ fn reason(kind: ErrorKind) -> Reason {
         ErrorKind::Unauthenticated => Reason::Unauthenticated,
         ErrorKind::Corrupt => Reason::VerificationFailed,
         ErrorKind::QuotaExceeded => Reason::QuotaExceeded,
+        ErrorKind::PendingDeletion => Reason::SecretPendingDeletion,
         ErrorKind::Changed | ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal => {
             Reason::StoreUnavailable
         }

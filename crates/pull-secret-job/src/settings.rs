@@ -1,5 +1,6 @@
 //! Settings of a run, from flags and environment, checked before the run starts.
 
+mod aws;
 mod kubernetes_secret;
 mod parse;
 mod resolve;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use fleet_model::TraceContext;
 use kubernetes::SecretKey;
 use secrecy::SecretString;
-use secret_store::{ProjectId, Replication, SecretId, VaultSettings};
+use secret_store::{AwsSettings, EndpointUrl, ProjectId, Replication, SecretId, VaultSettings};
 
 pub use resolve::{hosted_cluster_patch, resolve, resolve_export, resolve_log, resolve_names, resolve_paths};
 pub use table::TABLE;
@@ -62,6 +63,8 @@ pub enum Store {
     Vault(VaultSettings),
     /// None: the run deletes a Kubernetes Secret only.
     None,
+    /// AWS Secrets Manager.
+    Aws(AwsSettings),
 }
 
 /// Task of a run.
@@ -148,15 +151,23 @@ impl Store {
     pub fn project(&self) -> Option<&ProjectId> {
         match self {
             Self::Google(settings) => Some(&settings.project),
-            Self::Vault(_) | Self::None => None,
+            Self::Vault(_) | Self::Aws(_) | Self::None => None,
         }
     }
 
     /// Returns the address of OpenBao or Vault; `None` for another store.
     pub(crate) fn vault_address(&self) -> Option<&str> {
         match self {
-            Self::Google(_) | Self::None => None,
+            Self::Google(_) | Self::Aws(_) | Self::None => None,
             Self::Vault(settings) => Some(settings.address.as_str()),
+        }
+    }
+
+    /// Returns the region at AWS; `None` for another store.
+    pub(crate) fn aws_region(&self) -> Option<&str> {
+        match self {
+            Self::Google(_) | Self::Vault(_) | Self::None => None,
+            Self::Aws(settings) => Some(settings.region.as_str()),
         }
     }
 
@@ -166,6 +177,7 @@ impl Store {
             Self::Google(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
             Self::None => "no store",
+            Self::Aws(_) => "AWS Secrets Manager",
         }
     }
 
@@ -175,6 +187,7 @@ impl Store {
             Self::Google(_) => "gcp-secret-manager",
             Self::Vault(_) => "vault",
             Self::None => KUBERNETES_SECRET_PHASE,
+            Self::Aws(_) => "aws-secrets-manager",
         }
     }
 
@@ -184,6 +197,7 @@ impl Store {
             Self::Google(settings) => settings.plain_host(),
             Self::Vault(settings) => settings.address.plain_host(),
             Self::None => None,
+            Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
         }
     }
 }

@@ -14,7 +14,7 @@ use fleet_model::job::Reason;
 use fleet_model::names::trace::SERVICE_JOB;
 use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings, Store};
 use pull_secret_job::{Details, Outcome, report};
-use secret_store::{GoogleSecretManager, ProjectId, VaultSettings, VaultStore};
+use secret_store::{AwsSettings, AwsStore, GoogleSecretManager, ProjectId, VaultSettings, VaultStore};
 use tracing::error;
 
 use crate::cli::{self, JobFlags};
@@ -83,6 +83,10 @@ async fn store_in(settings: &Settings, budget: &Budget) -> Outcome {
             pull_secret_job::run(settings, budget, connect).await
         }
         Store::None => pull_secret_job::run_without_store(settings, budget).await,
+        Store::Aws(aws) => {
+            let connect = async |calls| AwsStore::connect(&AwsSettings { calls: Some(calls), ..aws.clone() }).await;
+            pull_secret_job::run(settings, budget, connect).await
+        }
     }
 }
 

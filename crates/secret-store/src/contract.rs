@@ -3,7 +3,8 @@
 //! Adding a version and reading one by its number are strongly consistent: what was added is read at once. Everything
 //! else (metadata, lists) may lag for minutes, also after this process's own writes. A write that carries the
 //! [`Metadata::etag`] of a lagging read fails with [`ErrorKind::Changed`](crate::ErrorKind::Changed) and changes nothing.
-//! The differences between stores are stated as [`Capabilities`].
+//! The differences between stores are stated as [`Capabilities`]. AWS promises no strong reads at all: there a version that
+//! another process has added may be absent for a moment, but its number is taken, so that nothing is overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -26,7 +27,8 @@ pub trait SecretStore: Send + Sync {
     /// Returns the store's own name of a permission, for messages.
     fn permission_name(permission: Permission) -> &'static str;
 
-    /// Reads the secret's metadata; `None` if it does not exist, or was created so recently that it is not visible yet.
+    /// Reads the secret's metadata; `None` if it does not exist, is scheduled for deletion, or was created so recently that it
+    /// is not visible yet.
     fn find(&self, secret: &SecretId) -> impl Future<Output = Result<Option<Secret>, StoreError>> + Send;
 
     /// Lists the secrets that have all these labels: one page of the store's largest size in one call. `page` is
@@ -37,7 +39,8 @@ pub trait SecretStore: Send + Sync {
         page: Option<&str>,
     ) -> impl Future<Output = Result<ListedSecrets, StoreError>> + Send;
 
-    /// Creates the secret, without a version. Fails with `AlreadyExists` if it exists.
+    /// Creates the secret, without a version. Fails with `AlreadyExists` if it exists, with `PendingDeletion` if it is scheduled
+    /// for deletion.
     fn create(&self, secret: &SecretId, new: &NewSecret) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Replaces labels and annotations, if the secret is still at `metadata.etag`; fails with `Changed` if not.
@@ -73,7 +76,7 @@ pub trait SecretStore: Send + Sync {
     /// Lists all versions, newest first.
     fn list_versions(&self, secret: &SecretId) -> impl Future<Output = Result<Vec<VersionSummary>, StoreError>> + Send;
 
-    /// Destroys a version's content permanently; destroying a destroyed version is a success.
+    /// Destroys a version's content permanently; destroying a destroyed version is a success. See [`Destroys`].
     fn destroy_version(
         &self,
         secret: &SecretId,
@@ -99,6 +102,19 @@ pub struct Capabilities {
     pub records: Records,
     /// Number of versions that a secret keeps; the store removes older ones by itself. `None` if it keeps all.
     pub versions_kept: Option<usize>,
+    /// The versions that can be destroyed.
+    pub destroys: Destroys,
+}
+
+/// The versions that can be destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Destroys {
+    /// Any, and its content is gone at once.
+    #[default]
+    Any,
+    /// Any but the one that readers get: that fails with `Invalid`. The content can be read no more by this contract, and the
+    /// store removes it later.
+    Superseded,
 }
 
 /// The number that an added version gets.

@@ -42,6 +42,8 @@ pub enum ErrorKind {
     AlreadyExists,
     /// The metadata has changed since the etag of the write was read.
     Changed,
+    /// The secret is scheduled for deletion: it cannot be used or created until it is restored, or gone.
+    PendingDeletion,
     /// The identity lacks the permission of the operation. Some stores answer so about a secret that does not exist.
     PermissionDenied,
     /// The store's API is not enabled.
@@ -69,6 +71,7 @@ pub type StoreError = ServiceError<ErrorKind>;
 
 impl Operation {
     /// Returns the name of the operation's call in metrics, at every store that of Google's API.
+    #[cfg(any(feature = "aws", feature = "google", feature = "vault"))]
     pub(crate) fn metric_name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -112,6 +115,7 @@ impl fmt::Display for ErrorKind {
             Self::NotFound => "not found",
             Self::AlreadyExists => "already exists",
             Self::Changed => "has changed since it was read",
+            Self::PendingDeletion => "is scheduled for deletion",
             Self::PermissionDenied => "permission denied",
             Self::ApiDisabled => "the API of the store is not enabled",
             Self::Unauthenticated => "not authenticated",

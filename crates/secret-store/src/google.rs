@@ -20,8 +20,8 @@ use google_cloud_wkt::FieldMask;
 use tokio::time::{Instant, timeout};
 
 use crate::contract::{
-    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Secret, Version, VersionSummary,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Secret, Version, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{Endpoint, ProjectId, SecretId, SecretStore, Settings, StoreError, VersionNumber};
@@ -115,6 +115,7 @@ impl SecretStore for GoogleSecretManager {
             adds: Adds::Open,
             records: Records::UnderEtag,
             versions_kept: None,
+            destroys: Destroys::Any,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Secret stores: one contract; in memory and, with the features `google` and `vault`, Google Secret Manager, OpenBao and
-//! HashiCorp Vault.
+//! Secret stores: one contract; in memory and, with the features `google`, `vault` and `aws`, Google Secret Manager, OpenBao
+//! and HashiCorp Vault, AWS Secrets Manager.
 //!
 //! [`SecretStore`] is the contract. No method retries: [`StoreError`] states if another attempt may help, and the caller
 //! knows the remaining time.
@@ -9,8 +9,9 @@
 //! | Every store passes one suite. | `tests/store/conformance.rs` |
 //! | A version may have been added although the call failed. | `tests/store/failures/refusals.rs` |
 //! | Content that does not match its checksum is not returned. | `tests/store/failures/answers.rs` |
-//! | Neither errors nor `Debug` print content or credentials. | `tests/store/failures/secrecy.rs`, `tests/store/vault/secrecy.rs` |
+//! | Neither errors nor `Debug` print content or credentials. | `tests/store/failures/secrecy.rs`, `tests/store/{vault,aws}/secrecy.rs` |
 //! | No version is lost or doubled when a server is killed. | `tests/store/vault/outages.rs` |
+//! | An addition that ends anywhere is completed or ignored. | `tests/store/aws/interrupted.rs` |
 //!
 //! `docs/guides/providers/README.md` describes how to add a provider.
 //!
@@ -31,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "aws")]
+pub mod aws;
 pub mod contract;
 pub mod error;
 #[cfg(feature = "google")]
@@ -38,19 +41,25 @@ pub mod google;
 pub mod label;
 pub mod memory;
 pub mod name;
+#[cfg(any(feature = "aws", feature = "vault"))]
+mod quote;
 pub mod settings;
 #[cfg(feature = "vault")]
 pub mod vault;
 
+#[cfg(feature = "aws")]
+pub use aws::AwsStore;
 pub use contract::{
-    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Replica, Replication, Secret, SecretStore, Version, VersionState, VersionSummary,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Replica, Replication, Secret, SecretStore, Version, VersionState, VersionSummary,
 };
 pub use error::{ErrorKind, Operation, StoreError};
 #[cfg(feature = "google")]
 pub use google::{GoogleProjects, GoogleSecretManager};
 pub use memory::{MemoryStore, RecordingMemoryStore};
 pub use name::{InvalidName, Location, ProjectId, SecretId, StorePath, VersionNumber};
-pub use settings::{Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings};
+pub use settings::{
+    AwsIdentity, AwsKeys, AwsSettings, Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings,
+};
 #[cfg(feature = "vault")]
 pub use vault::VaultStore;

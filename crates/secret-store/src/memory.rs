@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::contract::{
-    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Secret, VersionState,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Secret, VersionState,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary};
@@ -101,7 +101,13 @@ impl<const RECORDING: bool> SecretStore for InMemory<RECORDING> {
     fn capabilities() -> Capabilities {
         let (adds, records) =
             if RECORDING { (Adds::Exclusive, Records::WithVersion) } else { (Adds::Open, Records::UnderEtag) };
-        Capabilities { max_content_bytes: MAX_CONTENT_BYTES, adds, records, versions_kept: None }
+        Capabilities {
+            max_content_bytes: MAX_CONTENT_BYTES,
+            adds,
+            records,
+            versions_kept: None,
+            destroys: Destroys::Any,
+        }
     }
 
     fn path(&self, secret: &SecretId) -> String {

@@ -1,4 +1,4 @@
-//! Settings of a client: project, location, endpoint, time limit.
+//! Settings of a client: place, endpoint, identity, time limit.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use daemon::calls::CallLog;
+use secrecy::SecretString;
 
 use crate::{Location, ProjectId, StorePath};
 
@@ -71,6 +72,44 @@ pub enum VaultLogin {
     },
 }
 
+/// Region, place and identity of secrets in AWS Secrets Manager, and the time limit of a call.
+#[derive(Clone, Debug)]
+pub struct AwsSettings {
+    /// Region of the secrets.
+    pub region: Location,
+    /// Another address of the service (a private endpoint, a stand-in for tests); `None` for the provider's.
+    pub endpoint: Option<EndpointUrl>,
+    /// The part of the secrets' names before the last `/`; empty for none.
+    pub folder: String,
+    /// Identity.
+    pub identity: AwsIdentity,
+    /// Number of days, 7 to 30, for which a deleted secret can be restored; `None` if it cannot.
+    pub recovery_days: Option<u8>,
+    /// Time limit of a call of this crate, all its requests and the time for credentials included.
+    pub call_timeout: Duration,
+    /// Record of each request, for a program that runs once.
+    pub calls: Option<CallLog>,
+}
+
+/// Identity at AWS.
+#[derive(Clone, Debug, Default)]
+pub enum AwsIdentity {
+    /// That of the environment: variables, a profile, a web identity, the container's or the machine's role, in this order.
+    #[default]
+    Environment,
+    /// Keys that the caller has.
+    Keys(AwsKeys),
+}
+
+/// A pair of access keys.
+#[derive(Clone, Debug)]
+pub struct AwsKeys {
+    /// Id of the key.
+    pub id: String,
+    /// The secret key.
+    pub secret: SecretString,
+}
+
 /// Endpoint of a store, and the identity that is sent to it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Endpoint {
@@ -117,6 +156,14 @@ impl Settings {
 impl VaultSettings {
     /// Number of versions that a secret keeps, as the server is asked to when the secret is created.
     pub const VERSIONS_KEPT: usize = 100;
+}
+
+// === impl AwsSettings ===
+
+impl AwsSettings {
+    /// Number of versions that a secret keeps: each has two of the twenty labels that AWS allows a secret, and four are
+    /// AWS's own and people's.
+    pub const VERSIONS_KEPT: usize = 8;
 }
 
 // === impl Endpoint ===

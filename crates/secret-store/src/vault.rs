@@ -26,8 +26,8 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use crate::contract::{
-    Adds, Capabilities, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions, Records,
-    Secret, Version, VersionState, VersionSummary,
+    Adds, Capabilities, Destroys, ListedSecrets, LiveVersion, Metadata, NewSecret, NewVersion, Permission, Permissions,
+    Records, Secret, Version, VersionState, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
 use crate::{SecretId, SecretStore, StoreError, VaultSettings, VersionNumber};
@@ -155,6 +155,7 @@ impl SecretStore for VaultStore {
             adds: Adds::Exclusive,
             records: Records::WithVersion,
             versions_kept: Some(VaultSettings::VERSIONS_KEPT),
+            destroys: Destroys::Any,
         }
     }
 

@@ -175,11 +175,11 @@ impl<'a> Parser<'a> {
             text.split_once('=')
                 .map_or((text.to_owned(), None), |(before, key)| (before.to_owned(), Some(key.to_owned())))
         };
-        let parsed = match (policy.split_once(':'), with_key(&policy)) {
+        let parsed = match (policy.strip_prefix("user-managed:"), with_key(&policy)) {
             _ if policy.split(',').any(|part| part.ends_with('=')) => Err("has an empty key".to_owned()),
             (None, (name, kms_key)) if name == "automatic" && !is_regional => Ok(Replication::Automatic { kms_key }),
             (None, (name, kms_key)) if name == "regional" && is_regional => Ok(Replication::Regional { kms_key }),
-            (Some(("user-managed", replicas)), _) if !is_regional => {
+            (Some(replicas), _) if !is_regional => {
                 let replica = |text: &str| {
                     let (location, kms_key) = with_key(text.trim());
                     location.parse().map(|location| Replica { location, kms_key }).map_err(|error| error.to_string())

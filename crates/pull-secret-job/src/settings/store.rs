@@ -21,6 +21,7 @@ impl Parser<'_> {
         match self.given.secret_store {
             StoreKind::Google => self.google().map(Store::Google),
             StoreKind::Vault => self.vault().map(Store::Vault),
+            StoreKind::Aws => self.aws().map(Store::Aws),
         }
     }
 
@@ -35,13 +36,14 @@ impl Parser<'_> {
 
     fn vault(&mut self) -> Option<VaultSettings> {
         let Given { vault: given, .. } = self.given;
-        self.refuse_googles_settings();
+        self.refuse_settings_of_others("SECRET_STORE=vault", false);
+        self.without_replication("SECRET_STORE=vault");
         let address = self.required("VAULT_ADDR", "vault-addr", given.addr.as_deref());
         let namespace = self.parsed("VAULT_NAMESPACE", given.namespace.as_deref());
         let mount = self.parsed("VAULT_MOUNT", Some(&given.mount));
         let folder = self.parsed("VAULT_FOLDER", Some(&given.folder));
         let login = self.vault_login(given);
-        self.retained_by_vault();
+        self.retained_within("SECRET_STORE=vault", VaultSettings::VERSIONS_KEPT);
         Some(VaultSettings {
             address: address?,
             namespace,
@@ -54,24 +56,29 @@ impl Parser<'_> {
         })
     }
 
-    fn refuse_googles_settings(&mut self) {
+    /// Refuses settings of Google's store and, if `is_vault_given`, of Vault's.
+    pub(super) fn refuse_settings_of_others(&mut self, choice: &str, is_vault_given: bool) {
         let given = self.given;
         let without_effect = [
             ("GCP_PROJECT_ID", given.gcp_project_id.is_some()),
             ("GCP_LOCATION", given.gcp_location.is_some()),
-            ("REPLICATION_POLICY", given.replication_policy.is_some() && !given.delete),
             ("SECRET_MANAGER_EMULATOR_HOST", given.secret_manager_emulator_host.is_some()),
             ("SECRET_MANAGER_EMULATOR_TOKEN_FILE", given.secret_manager_emulator_token_file.is_some()),
             ("GCP_SECRET_MANAGER_ENDPOINT", given.gcp_secret_manager_endpoint.is_some()),
+            ("VAULT_ADDR", is_vault_given),
         ];
-        self.without_effect("SECRET_STORE=vault", &without_effect);
+        self.without_effect(choice, &without_effect);
     }
 
-    /// The server removes versions beyond those by itself, so the Job's rule must be within them.
-    fn retained_by_vault(&mut self) {
-        let kept = VaultSettings::VERSIONS_KEPT;
+    fn without_replication(&mut self, choice: &str) {
+        let is_given = self.given.replication_policy.is_some() && !self.given.delete;
+        self.without_effect(choice, &[("REPLICATION_POLICY", is_given)]);
+    }
+
+    /// The store removes versions beyond those by itself, so the Job's rule must be within them.
+    pub(super) fn retained_within(&mut self, choice: &str, kept: usize) {
         if !self.given.delete && !(1..=kept).contains(&self.given.retain_versions) {
-            self.problems.push(format!("RETAIN_VERSIONS: must be 1 to {kept} with SECRET_STORE=vault"));
+            self.problems.push(format!("RETAIN_VERSIONS: must be 1 to {kept} with {choice}"));
         }
     }
 
@@ -125,7 +132,7 @@ impl Parser<'_> {
         self.path(name, &text)
     }
 
-    fn path(&mut self, name: &str, text: &str) -> Option<String> {
+    pub(super) fn path(&mut self, name: &str, text: &str) -> Option<String> {
         self.parsed::<StorePath>(name, Some(text)).map(|path| path.to_string())
     }
 }

@@ -8,6 +8,7 @@ use daemon::settings::traces::Tracing;
 use daemon::settings::{Row, Section as _, Table};
 use secrecy::SecretString;
 
+use super::aws::Aws;
 use super::vault::{StoreKind, Vault};
 
 /// All settings of the Job. Their variables are their names in capitals.
@@ -23,6 +24,7 @@ pub const TABLE: Table = Table {
         "DIGEST_",
         "SECRET_STORE",
         "VAULT_",
+        "AWS_",
     ],
     ..Table::of(Given::ROWS)
 };
@@ -146,6 +148,8 @@ daemon::settings! {
         pub traceparent: Option<String> = Row::at("traceparent").placeholder("TRACEPARENT"),
         /// OpenBao or Vault
         pub vault: Vault,
+        /// AWS Secrets Manager
+        pub aws: Aws,
         /// The log
         pub log: Log,
         /// Traces

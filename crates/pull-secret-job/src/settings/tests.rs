@@ -10,6 +10,8 @@ use secret_store::VaultLogin;
 
 use super::*;
 
+mod aws;
+
 const COMPLETE: [(&str, &str); 3] =
     [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_FILE", "/run/pull-secret")];
 

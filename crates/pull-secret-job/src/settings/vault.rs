@@ -12,6 +12,8 @@ daemon::choices! {
         Google = "google",
         /// OpenBao or HashiCorp Vault, KV version 2.
         Vault = "vault" | "openbao",
+        /// AWS Secrets Manager.
+        Aws = "aws",
     }
 }
 

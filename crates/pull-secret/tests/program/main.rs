@@ -9,6 +9,7 @@
 mod api;
 mod as_job;
 mod authentication;
+mod aws;
 mod commands;
 mod config_dump;
 mod configuration;

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::errors::{self, Classified, Refused};
 use super::token::Token;
 use crate::error::{ErrorKind, Operation};
+use crate::quote::quotes;
 use crate::{Permission, StoreError, VaultSettings};
 
 /// Maximum size of an answer that is read, in bytes: a page of a folder whose secrets have as much metadata as they can.
@@ -127,7 +128,7 @@ impl Call<'_> {
     fn refused(&self, request: &Request, answer: &Answer, message: Option<String>) -> StoreError {
         let content = request.body.as_ref().and_then(|body| body.secret.as_deref());
         let token = answer.token.as_ref().map(Token::text);
-        let is_secret = |message: &String| content.into_iter().chain(token).any(|text| errors::quotes(message, text));
+        let is_secret = |message: &String| content.into_iter().chain(token).any(|text| quotes(message, text));
         let message = message.filter(|message| !is_secret(message));
         let refused = Refused {
             status: answer.status,

@@ -17,8 +17,6 @@ pub(super) const REQUEST_HEADER: HeaderName = HeaderName::from_static("x-vault-r
 
 /// Limit of the delay that an answer may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
-/// Shortest word of a secret that is looked for in messages.
-const SHORTEST_WORD: usize = 8;
 
 /// A request that the server does not carry out.
 pub(super) struct Refused<'a> {
@@ -96,13 +94,6 @@ fn kind_of(status: u16, message: &str) -> ErrorKind {
         300..=499 => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }
-}
-
-/// Returns true if the message quotes a word of the text, in whichever form the text was written.
-pub(super) fn quotes(message: &str, text: &str) -> bool {
-    let is_in_word = |char: char| char.is_ascii_alphanumeric() || "+/=_-.".contains(char);
-    let mut words = text.split(|char| !is_in_word(char)).filter(|word| word.len() >= SHORTEST_WORD);
-    words.any(|word| message.contains(word))
 }
 
 /// Returns the remedy of a connection that failed.

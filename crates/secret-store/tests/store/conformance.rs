@@ -6,13 +6,23 @@ mod versions;
 
 use subject::Subject;
 
+use crate::aws::moto;
 use crate::vault::hashicorp::NOT_PASSED;
+
+/// Says why a store does not pass a case, if it does not.
+fn is_not_passed(case: &str, not_passed: &[(&str, &str)]) -> bool {
+    let found = not_passed.iter().find(|(name, _)| *name == case);
+    found.is_some_and(|(case, reason)| {
+        eprintln!("skipped: {case}: {reason}");
+        true
+    })
+}
 
 /// Runs each case against each store; every case has a store of its own.
 macro_rules! every_store_passes {
     ($($module:ident: { $($case:ident)+ })+) => {$($(
         mod $case {
-            use super::{$module, NOT_PASSED, Subject};
+            use super::{$module, NOT_PASSED, Subject, is_not_passed, moto};
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_memory() {
@@ -43,11 +53,19 @@ macro_rules! every_store_passes {
             /// At a server with HashiCorp's differences.
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn as_hashicorp() {
-                if let Some((case, reason)) = NOT_PASSED.iter().find(|(case, _)| *case == stringify!($case)) {
-                    eprintln!("skipped: {case}: {reason}");
+                if is_not_passed(stringify!($case), &NOT_PASSED) {
                     return;
                 }
                 let Some(subject) = Subject::as_hashicorp().await else { return };
+                $module::$case(&subject).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_moto() {
+                if is_not_passed(stringify!($case), &moto::NOT_PASSED) {
+                    return;
+                }
+                let Some(subject) = Subject::at_moto().await else { return };
                 $module::$case(&subject).await;
             }
         }

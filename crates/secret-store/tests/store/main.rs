@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
+mod aws;
 mod conformance;
 mod failures;
 mod fake;

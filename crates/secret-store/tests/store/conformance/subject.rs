@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use emulators::secret_manager::{SecretManager, Settings as Emulator};
@@ -9,10 +10,11 @@ use google_cloud_auth::credentials::anonymous;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore, Replication, SecretId,
-    SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
+    AwsStore, ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore, Replication,
+    SecretId, SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
 };
 
+use crate::aws::moto::Moto;
 use crate::rig::{bytes, new_secret, number, secret_id, settings, texts};
 use crate::vault::hashicorp::HashiCorp;
 use crate::vault::server::OpenBao;
@@ -24,9 +26,11 @@ pub(super) struct Subject<S> {
     administrator: Administrator,
 }
 
-/// The record of a version with this content.
+/// The record of a version with this content. It names the content by a digest, as the Job's does.
 pub(super) fn record_of(content: &[u8]) -> BTreeMap<String, String> {
-    texts(&[("hyperfleet-digest", &format!("{content:02x?}")), ("empty", "")])
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    texts(&[("hyperfleet-digest", &format!("{:016x}", hasher.finish())), ("empty", "")])
 }
 
 /// Disables versions as an administrator does.
@@ -36,6 +40,7 @@ enum Administrator {
     Emulator(SecretManager),
     OpenBao(OpenBao),
     HashiCorp(HashiCorp),
+    Moto(Moto),
 }
 
 // === impl Subject ===
@@ -85,6 +90,16 @@ impl Subject<VaultStore> {
     fn of(store: VaultStore, administrator: Administrator) -> Self {
         let replication = Replication::Automatic { kms_key: None };
         Self { store: Arc::new(store), secret: secret_id(), replication, administrator }
+    }
+}
+
+impl Subject<AwsStore> {
+    /// In a folder of its own; `None` if there is no server.
+    pub(super) async fn at_moto() -> Option<Self> {
+        let server = Moto::new()?;
+        let replication = Replication::Automatic { kms_key: None };
+        let store = Arc::new(server.store().await);
+        Some(Self { store, secret: secret_id(), replication, administrator: Administrator::Moto(server) })
     }
 }
 
@@ -141,6 +156,7 @@ impl<S: SecretStore> Subject<S> {
             Administrator::RecordingMemory(store) => store.disable_version(&self.secret, number(version)).unwrap(),
             Administrator::OpenBao(server) => server.disable(&self.secret, version).await,
             Administrator::HashiCorp(server) => server.behind.disable(&self.secret, version).await,
+            Administrator::Moto(server) => server.lead_readers_back_from(&self.secret, version).await,
             Administrator::Emulator(server) => {
                 let builder = SecretManagerService::builder().with_endpoint(format!("http://{}", server.address()));
                 let client = builder.with_credentials(anonymous::Builder::new().build()).build().await.unwrap();
