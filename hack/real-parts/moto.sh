@@ -6,6 +6,7 @@
 #   moto.sh up [NAME]          starts an instance and prints export lines, of which these are for tests:
 #                              e=$(hack/real-parts/moto.sh up) && eval "$e"
 #                                REAL_MOTO_ADDR      http://127.0.0.1:PORT; any keys will do, and any region
+#                                REAL_MOTO_CREDENTIALS  a file with keys, as AWS's programs take it
 #                                REAL_MOTO_RUN       the instance's folder, with the server's server.log
 #                                REAL_MOTO_SCRIPT    this script's absolute path, and
 #                                REAL_MOTO_NAME      NAME, to call it with in order to cause an outage
@@ -103,7 +104,8 @@ replace() {
   port=$(free_ports 1)
   printf 'port=%q\n' "$port" >"$run/instance"
   launch
-  printf 'export %s=%q\n' REAL_MOTO_ADDR "http://127.0.0.1:$port" REAL_MOTO_RUN "$run" REAL_MOTO_SCRIPT "$script" \
+  printf '[default]\naws_access_key_id = any\naws_secret_access_key = any\n' >"$run/credentials"
+  printf 'export %s=%q\n' REAL_MOTO_ADDR "http://127.0.0.1:$port" REAL_MOTO_CREDENTIALS "$run/credentials" REAL_MOTO_RUN "$run" REAL_MOTO_SCRIPT "$script" \
     REAL_MOTO_NAME "$name" REAL_PARTS_DIR "$real_parts" >"$run/exports.new"
   mv "$run/exports.new" "$run/exports"
   trap - EXIT INT TERM HUP

@@ -94,7 +94,8 @@ pub(crate) struct UpArguments {
 /// The choice of the secret store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
-    /// Store pull secrets in Secret Manager, or in the OpenBao or Vault at `VAULT_ADDR`, with the token in `VAULT_TOKEN_FILE`
+    /// Store pull secrets in Secret Manager, in the OpenBao or Vault at `VAULT_ADDR` with the token in `VAULT_TOKEN_FILE`, or in
+    /// AWS Secrets Manager in `AWS_REGION` with the identity of AWS's files and variables, but for keys in variables
     #[arg(long, value_enum, value_name = "STORE", default_value_t)]
     pub(crate) store: StoreKind,
 }
@@ -107,6 +108,8 @@ pub(crate) enum StoreKind {
     Google,
     /// OpenBao or HashiCorp Vault, KV version 2
     Vault,
+    /// AWS Secrets Manager
+    Aws,
 }
 
 /// Arguments of `demo`.

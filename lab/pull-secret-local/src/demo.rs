@@ -38,7 +38,7 @@ pub(crate) async fn run(places: &Places, clients: &Clients, printer: &mut Printe
 
 async fn created(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("A new cluster: the adapter waits for what comes before it")?;
-    let cluster = world.create(&spec(FIRST, "stable")).await?;
+    let cluster = world.create(&spec(world, FIRST, "stable")).await?;
     let digest = world.digest(FIRST.as_bytes());
     world.check("the API shows the pull secret's digest and not more", digest_of(&cluster) == Some(&digest))?;
     printer
@@ -82,7 +82,7 @@ async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<(
 
 async fn rotated(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("The credential of quay.io is rotated: generation 2")?;
-    world.patch(&spec(ROTATED, "stable")).await?;
+    world.patch(&spec(world, ROTATED, "stable")).await?;
     world.play_all(Generation::from(2)).await?;
     printer.note("the new pull secret is in the API; the others have nothing to do and report at once")?;
     let report = world.until_available(Generation::from(2)).await?;
@@ -93,7 +93,7 @@ async fn rotated(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 
 async fn unchanged(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("Something else of the cluster changes: generation 3")?;
-    world.patch(&spec(ROTATED, "fast")).await?;
+    world.patch(&spec(world, ROTATED, "fast")).await?;
     world.play_all(Generation::from(3)).await?;
     let report = world.until_available(Generation::from(3)).await?;
     printer.note(&format!("Available=True: {}", words(&report).join("; ")))?;
@@ -179,9 +179,9 @@ fn digest_of(cluster: &Resource) -> Option<&String> {
 }
 
 /// A cluster as the specification has it.
-fn spec(pull_secret: &str, channel: &str) -> Value {
+fn spec(world: &World<'_>, pull_secret: &str, channel: &str) -> Value {
     json!({
-        "provider": "gcp",
+        "provider": world.provider(),
         "gcp": { "projectId": world::PROJECT, "region": "us-east1" },
         "channel": channel,
         "pullSecret": { "data": pull_secret },

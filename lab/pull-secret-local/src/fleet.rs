@@ -193,6 +193,7 @@ impl Start<'_> {
     async fn store(&mut self) -> anyhow::Result<StorePlace> {
         let endpoint = match &self.options.store {
             Store::Vault(vault) => return Ok(StorePlace::Vault(vault.clone())),
+            Store::Aws(aws) => return Ok(StorePlace::Aws(aws.clone())),
             Store::Google => Endpoint::Provider,
             Store::Emulator(host) => {
                 let token_file = ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_TOKEN_FILE")?.map(PathBuf::from);

@@ -10,7 +10,7 @@ use message_broker::Broker;
 use message_broker::pubsub::{self, PubSub};
 use message_broker::rabbitmq::{self, RabbitMq};
 use secrecy::{ExposeSecret as _, SecretString};
-use secret_store::{InvalidName, VaultLogin, VaultSettings};
+use secret_store::{AwsIdentity, AwsSettings, InvalidName, VaultLogin, VaultSettings};
 use tracing::level_filters::LevelFilter;
 
 use crate::cli::{StoreKind, UpArguments};
@@ -24,6 +24,10 @@ const DATABASE_VARIABLE: &str = "LOCAL_DATABASE_URL";
 
 /// The variable that names the file with the token for OpenBao or Vault.
 pub(crate) const TOKEN_FILE_VARIABLE: &str = "VAULT_TOKEN_FILE";
+/// The variable that names another address of AWS Secrets Manager.
+pub(crate) const AWS_ENDPOINT_VARIABLE: &str = "AWS_ENDPOINT_URL_SECRETS_MANAGER";
+/// The folder of pull secrets in stores that have folders.
+const FOLDER: &str = "pull-secrets";
 /// One call to the secret store may take so long.
 pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -65,6 +69,8 @@ pub(crate) enum Store {
     Google,
     /// OpenBao or Vault.
     Vault(VaultSettings),
+    /// AWS Secrets Manager.
+    Aws(AwsSettings),
 }
 
 // === impl Options ===
@@ -104,8 +110,8 @@ impl Options {
         let database = database.map_err(&mut keep).unwrap_or_default();
         let store = match (arguments.store.store, arguments.secret_manager.as_deref()) {
             (StoreKind::Google, place) => secret_manager(place),
-            (StoreKind::Vault, None) => vault(environment).map(Store::Vault),
-            (StoreKind::Vault, Some(_)) => Err("--secret-manager: has no effect with --store vault".to_owned()),
+            (other, None) => store(other, environment),
+            (_, Some(_)) => Err("--secret-manager: has no effect with --store".to_owned()),
         };
         let store = store.map_err(&mut keep);
         let kubeconfig = arguments.kubeconfig.clone();
@@ -214,8 +220,37 @@ fn database_of(name: &str, url: SecretString) -> Result<SecretString, String> {
     Err(format!("{name}: must be postgresql://USER@HOST:PORT/NAME"))
 }
 
+/// Returns the store that a flag and the environment name.
+pub(crate) fn store(kind: StoreKind, environment: &impl Environment) -> Result<Store, String> {
+    match kind {
+        StoreKind::Google => Ok(Store::Embedded),
+        StoreKind::Vault => vault(environment).map(Store::Vault),
+        StoreKind::Aws => aws(environment).map(Store::Aws),
+    }
+}
+
+/// Returns the region that the variables name, and the address in place of the region's, if there is one.
+fn aws(environment: &impl Environment) -> Result<AwsSettings, String> {
+    let text = |name: &str| environment.text(name).map_err(|error| error.to_string());
+    let region = text(variable::AWS_REGION)?.ok_or_else(|| {
+        "--store aws: AWS_REGION is not set; hack/real-parts/moto.sh up starts a stand-in for tests".to_owned()
+    })?;
+    let region = region.parse().map_err(|error| format!("{}: {error}", variable::AWS_REGION))?;
+    let endpoint = text(AWS_ENDPOINT_VARIABLE)?.map(|endpoint| endpoint.parse());
+    let endpoint = endpoint.transpose().map_err(|error| format!("{AWS_ENDPOINT_VARIABLE}: {error}"))?;
+    Ok(AwsSettings {
+        region,
+        endpoint,
+        folder: FOLDER.to_owned(),
+        identity: AwsIdentity::Environment,
+        recovery_days: None,
+        call_timeout: STORE_TIMEOUT,
+        calls: None,
+    })
+}
+
 /// Returns the place of OpenBao or Vault that the variables name, in the engine and folder that the guide names.
-pub(crate) fn vault(environment: &impl Environment) -> Result<VaultSettings, String> {
+fn vault(environment: &impl Environment) -> Result<VaultSettings, String> {
     let text = |name: &str| match environment.text(name) {
         Ok(Some(text)) => Ok(text),
         Ok(None) => {
@@ -230,7 +265,7 @@ pub(crate) fn vault(environment: &impl Environment) -> Result<VaultSettings, Str
         address,
         namespace: None,
         mount: path("secret")?,
-        folder: path("pull-secrets")?,
+        folder: path(FOLDER)?,
         login: VaultLogin::TokenFile(text(TOKEN_FILE_VARIABLE)?.into()),
         ca_file: None,
         call_timeout: STORE_TIMEOUT,
@@ -283,7 +318,8 @@ mod tests {
     #[case("--secret-manager google --fault addVersion:hang", "--fault: only the embedded Secret Manager")]
     #[case("--secret-manager google --scenario on-call-50", "--scenario: needs the embedded parts")]
     #[case("--store vault", "--store vault: VAULT_ADDR is not set")]
-    #[case("--store vault --secret-manager google", "--secret-manager: has no effect with --store vault")]
+    #[case("--store vault --secret-manager google", "--secret-manager: has no effect with --store")]
+    #[case("--store aws", "--store aws: AWS_REGION is not set")]
     fn what_cannot_be_is_refused_by_its_name_and_not_quoted(#[case] line: &str, #[case] fault: &str) {
         let faults = options(line, &BTreeMap::new()).unwrap_err();
         assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7word"), "{faults:?}");

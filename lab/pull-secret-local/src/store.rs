@@ -7,14 +7,27 @@ use std::sync::Arc;
 use adapter::Stores;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use fleet_model::names::{self, variable};
-use secret_store::{Endpoint, GoogleProjects, VaultLogin, VaultSettings};
+use secret_store::{AwsSettings, Endpoint, GoogleProjects, VaultLogin, VaultSettings};
 use serde_json::{Value, json};
 
-use crate::options::{STORE_TIMEOUT, TOKEN_FILE_VARIABLE};
+use crate::options::{AWS_ENDPOINT_VARIABLE, STORE_TIMEOUT, TOKEN_FILE_VARIABLE};
 
 /// Variables that a Job on this machine needs to reach Google with the user's identity.
 const IDENTITY_VARIABLES: [&str; 6] =
     ["HOME", "GOOGLE_APPLICATION_CREDENTIALS", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
+
+/// Variables that a Job on this machine needs to reach AWS with the user's identity. Keys stay out: the Pods' environment is no
+/// place for a credential.
+const AWS_VARIABLES: [&str; 8] = [
+    "HOME",
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ROLE_ARN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_EC2_METADATA_DISABLED",
+    AWS_ENDPOINT_VARIABLE,
+];
 
 /// The place of pull secrets.
 #[derive(Clone, Debug)]
@@ -23,6 +36,8 @@ pub(crate) enum StorePlace {
     SecretManager(Endpoint),
     /// OpenBao or Vault.
     Vault(VaultSettings),
+    /// AWS Secrets Manager.
+    Aws(AwsSettings),
 }
 
 // === impl StorePlace ===
@@ -33,6 +48,7 @@ impl StorePlace {
         match self {
             Self::SecretManager(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
+            Self::Aws(_) => "AWS Secrets Manager",
         }
     }
 
@@ -41,6 +57,7 @@ impl StorePlace {
         match self {
             Self::SecretManager(_) => "secret_manager",
             Self::Vault(_) => "vault",
+            Self::Aws(_) => "aws",
         }
     }
 
@@ -50,6 +67,8 @@ impl StorePlace {
             Self::SecretManager(Endpoint::Emulator { host, .. }) => format!("http://{host}"),
             Self::SecretManager(_) => "https://secretmanager.googleapis.com".to_owned(),
             Self::Vault(vault) => vault.address.to_string(),
+            Self::Aws(AwsSettings { endpoint: Some(endpoint), .. }) => endpoint.to_string(),
+            Self::Aws(AwsSettings { region, .. }) => format!("https://secretsmanager.{region}.amazonaws.com"),
         }
     }
 
@@ -58,13 +77,13 @@ impl StorePlace {
         match self {
             Self::SecretManager(Endpoint::Emulator { token_file, .. }) => token_file.as_ref(),
             Self::Vault(VaultSettings { login: VaultLogin::TokenFile(file), .. }) => Some(file),
-            Self::SecretManager(_) | Self::Vault(_) => None,
+            Self::SecretManager(_) | Self::Vault(_) | Self::Aws(_) => None,
         }
     }
 
     /// Returns true for a store that limits the rate of writes.
     pub(crate) fn has_quota(&self) -> bool {
-        matches!(self, Self::SecretManager(Endpoint::Provider))
+        matches!(self, Self::SecretManager(Endpoint::Provider) | Self::Aws(AwsSettings { endpoint: None, .. }))
     }
 
     /// Returns the variables by which programs find the store.
@@ -75,6 +94,10 @@ impl StorePlace {
             }
             Self::SecretManager(_) => return Vec::new(),
             Self::Vault(vault) => ((variable::VAULT_ADDR, vault.address.to_string()), TOKEN_FILE_VARIABLE),
+            Self::Aws(aws) => {
+                let endpoint = aws.endpoint.as_ref().map(|endpoint| (AWS_ENDPOINT_VARIABLE, endpoint.to_string()));
+                return [(variable::AWS_REGION, aws.region.to_string())].into_iter().chain(endpoint).collect();
+            }
         };
         let file = self.token_file().map(|file| (token_file, file.display().to_string()));
         [address].into_iter().chain(file).collect()
@@ -93,6 +116,12 @@ impl StorePlace {
                     variables.extend(ProcessEnvironment.text(name)?.map(|value| (name, value)));
                 }
             }
+            Self::Aws(_) => {
+                variables.remove(variable::AWS_REGION);
+                for name in AWS_VARIABLES {
+                    variables.extend(ProcessEnvironment.text(name)?.map(|value| (name, value)));
+                }
+            }
             Self::SecretManager(_) => {}
         }
         Ok(variables)
@@ -106,6 +135,11 @@ impl StorePlace {
                 "type": names::STORE_VAULT,
                 "folder": folder.as_str(),
                 "vault": { "address": address.as_str(), "mount": mount.as_str() },
+            }),
+            Self::Aws(AwsSettings { region, folder, .. }) => json!({
+                "type": names::STORE_AWS,
+                "folder": folder,
+                "aws": { "region": region.as_str() },
             }),
         }
     }

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
 
-use crate::cli::{DemoArguments, StoreKind, StreamFormat, UpArguments};
+use crate::cli::{DemoArguments, StreamFormat, UpArguments};
 use crate::demo;
 use crate::fleet::{Clients, Fleet, Places};
 use crate::options::{self, Options, Store};
@@ -116,12 +116,8 @@ pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
     leave_proxies()?;
     let _traces = level.map(|level| start_log(level, arguments.output, None)).transpose()?;
     on_runtime(async |stop| {
-        let store = match arguments.store.store {
-            StoreKind::Google => Store::Embedded,
-            StoreKind::Vault => {
-                Store::Vault(options::vault(&ProcessEnvironment).map_err(|fault| Faults::of_options(vec![fault]))?)
-            }
-        };
+        let store = options::store(arguments.store.store, &ProcessEnvironment);
+        let store = store.map_err(|fault| Faults::of_options(vec![fault]))?;
         let options = Options { store, ..Options::embedded(level.unwrap_or(LevelFilter::OFF)) };
         let mut fleet = tokio::select! {
             fleet = Fleet::start(&options) => fleet?,

@@ -10,8 +10,8 @@ use hyperfleet_client::{Calls, Generation, Patch, Report, Resource, Status};
 use kubernetes::SecretKey;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{
-    ErrorKind, GoogleSecretManager, Records, SecretId, SecretStore as _, Settings, StoreError, VaultStore, Version,
-    VersionNumber, VersionState, VersionSummary,
+    AwsStore, ErrorKind, GoogleSecretManager, Records, SecretId, SecretStore as _, Settings, StoreError, VaultStore,
+    Version, VersionNumber, VersionState, VersionSummary,
 };
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -42,6 +42,7 @@ const CALL: Duration = Duration::from_secs(5);
 enum Store {
     Google(Box<GoogleSecretManager>),
     Vault(Box<VaultStore>),
+    Aws(Box<AwsStore>),
 }
 
 /// Everything around the story.
@@ -68,6 +69,11 @@ impl<'a> World<'a> {
     /// Returns the name of the store, for people.
     pub(super) fn store_name(&self) -> &'static str {
         self.store_name
+    }
+
+    /// Returns the cloud of the cluster.
+    pub(super) fn provider(&self) -> &'static str {
+        if matches!(self.store, Store::Aws(_)) { "aws" } else { "gcp" }
     }
 
     fn calls(&self) -> Calls<'_> {
@@ -198,6 +204,7 @@ impl<'a> World<'a> {
         let capabilities = match self.store {
             Store::Google(_) => GoogleSecretManager::capabilities(),
             Store::Vault(_) => VaultStore::capabilities(),
+            Store::Aws(_) => AwsStore::capabilities(),
         };
         capabilities.records == Records::WithVersion
     }
@@ -256,6 +263,7 @@ impl Store {
                 Self::Google(Box::new(GoogleSecretManager::connect(&settings).await?))
             }
             StorePlace::Vault(settings) => Self::Vault(Box::new(VaultStore::connect(settings)?)),
+            StorePlace::Aws(settings) => Self::Aws(Box::new(AwsStore::connect(settings).await?)),
         })
     }
 
@@ -263,6 +271,7 @@ impl Store {
         match self {
             Self::Google(store) => store.read_version(secret, number).await,
             Self::Vault(store) => store.read_version(secret, number).await,
+            Self::Aws(store) => store.read_version(secret, number).await,
         }
     }
 
@@ -270,6 +279,7 @@ impl Store {
         match self {
             Self::Google(store) => store.list_versions(secret).await,
             Self::Vault(store) => store.list_versions(secret).await,
+            Self::Aws(store) => store.list_versions(secret).await,
         }
     }
 }
