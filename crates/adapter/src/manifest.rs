@@ -72,7 +72,7 @@ pub fn job(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger
     let labels = labels(config, facts, run.purpose);
     let name = job_name(config, facts, run);
     let service_account = service_account(config, facts)?;
-    let variables = variables(config, facts, run, trigger);
+    let variables = variables(config, facts, run, trigger)?;
     let mut spec = json!({
         "backoffLimit": template.backoff_limit,
         "activeDeadlineSeconds": template.active_deadline.as_secs(),
@@ -266,7 +266,7 @@ fn args(config: &Config, run: &StartRun) -> Vec<String> {
     }
 }
 
-fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Vec<Value> {
+fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Vec<Value>, String> {
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
     let store = run.copy.as_ref().map_or(Some(config.store.kind()), store_of);
@@ -274,11 +274,11 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
         (Some(copy), _) => copy_variables(copy),
         // The variables of the Job's template name the place.
         (None, StorePlan::Google) => Vec::new(),
-        // No run is planned for a place that cannot be.
-        (None, _) => stored_copy(config, facts).map(|copy| place_variables(&copy)).unwrap_or_default(),
+        (None, _) => place_variables(&stored_copy(config, facts)?),
     };
     let values = config.bindings.iter().filter_map(|binding| {
-        if !StoreKind::takes(store, &binding.name) || of_copy.iter().any(|(name, _)| *name == binding.name) {
+        let is_elsewhere = config.adapter == names::ADAPTER && !StoreKind::takes(store, &binding.name);
+        if is_elsewhere || of_copy.iter().any(|(name, _)| *name == binding.name) {
             return None;
         }
         let value = binding.resolve(facts.view, placeholders)?;
@@ -291,7 +291,7 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     let trace = trigger.trace.as_ref().map(|trace| (variable::TRACEPARENT.to_owned(), trace.as_str().to_owned()));
     let of_copy = of_copy.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
     let all = values.chain(of_copy).chain(incarnation).chain(trace);
-    all.map(|(name, value)| json!({"name": name, "value": value})).collect()
+    Ok(all.map(|(name, value)| json!({"name": name, "value": value})).collect())
 }
 
 /// Returns the store of a copy; `None` for a Kubernetes Secret.

@@ -67,8 +67,9 @@ impl StoredCopy {
     /// other copies.
     pub fn vault_path(&self) -> Option<String> {
         let Self::VaultSecret { namespace, mount, folder, name, .. } = self else { return None };
+        let namespace = namespace.as_ref().filter(|namespace| *namespace != "root");
         Some(
-            [namespace.as_deref(), Some(mount), Some(folder), Some(name)]
+            [namespace.map(String::as_str), Some(mount), Some(folder), Some(name)]
                 .into_iter()
                 .flatten()
                 .collect::<Vec<_>>()
@@ -133,6 +134,7 @@ mod tests {
     }
 
     #[rstest]
+    #[case::the_root("https://v", Some("root"), "kv", "f", true)]
     #[case::another_address("https://w", None, "kv", "f", true)]
     #[case::a_longer_mount("https://v", None, "fleet/kv", "f", false)]
     #[case::another_mount("https://v", None, "kv-2", "f", false)]

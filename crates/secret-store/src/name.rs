@@ -92,6 +92,11 @@ impl FromStr for SecretId {
 impl StorePath {
     /// Length of the longest one.
     const LONGEST: usize = 200;
+
+    /// Returns the namespace, if it is not the root: OpenBao and Vault take `root` for none.
+    pub fn unless_root(self) -> Option<Self> {
+        Some(self).filter(|namespace| namespace.0 != "root")
+    }
 }
 
 impl FromStr for StorePath {

@@ -85,7 +85,14 @@ fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
         let adapter_type = builtin::PULL_SECRET;
         faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
     }
-    let folder = parsed::<StorePath>("spec.secretStore.folder", Some(folder), &mut faults);
+    if *kind == StoreKind::Google && folder.is_some() {
+        faults.push("spec.secretStore.folder: has no effect with spec.secretStore.type google".to_owned());
+    }
+    if *kind != StoreKind::Google && spec.limits.project_variable.is_some() {
+        faults.push("spec.limits.projectVariable: has no effect without spec.secretStore.type google".to_owned());
+    }
+    let folder = Some(folder.as_deref().unwrap_or("pull-secrets"));
+    let folder = parsed::<StorePath>("spec.secretStore.folder", folder, &mut faults);
     let folder = folder.map(|folder| secret_store::folder(&folder));
     let plan = match kind {
         StoreKind::Google => Some(StorePlan::Google),
@@ -93,6 +100,7 @@ fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
             let address = parsed("spec.secretStore.vault.address", vault.address.as_deref(), &mut faults);
             let namespace = vault.namespace.as_deref();
             let namespace = namespace.and_then(|it| parsed("spec.secretStore.vault.namespace", Some(it), &mut faults));
+            let namespace = namespace.and_then(StorePath::unless_root);
             let mount = Some(vault.mount.as_deref().unwrap_or("secret"));
             let mount = parsed("spec.secretStore.vault.mount", mount, &mut faults);
             address
@@ -190,7 +198,8 @@ fn rules(config: &Config) -> Vec<String> {
     let failed = checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned());
     let bindings = job_template.env.as_deref().unwrap_or_default();
     let faults = bindings.iter().enumerate().filter_map(|(index, binding)| {
-        let fault = binding_fault(binding, bindings.get(..index).unwrap_or_default())?;
+        let of_pull_secrets = || place_fault(binding).filter(|_| *adapter_type == builtin::PULL_SECRET);
+        let fault = of_pull_secrets().or_else(|| binding_fault(binding, bindings.get(..index).unwrap_or_default()))?;
         Some(format!("spec.jobTemplate.env[{index}]: {fault}"))
     });
     failed.chain(faults).collect()
@@ -202,6 +211,20 @@ fn is_of_rabbitmq(broker: &Broker) -> bool {
     url.is_some() || exchange.is_some() || exchange_type.is_some() || queue.is_some()
 }
 
+/// Returns the fault of a variable that says where pull secrets go, or as whom, if it has one: the author of a resource chooses
+/// neither.
+fn place_fault(binding: &Binding) -> Option<String> {
+    let Binding { name, from, value, .. } = binding;
+    if let Some(setting) = secret_store::setting_of(name) {
+        return Some(format!("name: the variable follows from {setting}: set that instead"));
+    }
+    let is_of_author =
+        !from.iter().all(FieldPath::is_beyond_the_author) || value.as_ref().is_some_and(|text| text.contains("{name}"));
+    let fault =
+        "from: must be metadata.id, metadata.tenancy or status, as everything else is set by the resource's author";
+    (secret_store::is_of_identity(name) && is_of_author).then(|| fault.to_owned())
+}
+
 /// Returns the fault of a variable, if it has one; `before` are those before it in the list.
 fn binding_fault(binding: &Binding, before: &[Binding]) -> Option<String> {
     let is_variable = |name: &str| {
@@ -209,8 +232,6 @@ fn binding_fault(binding: &Binding, before: &[Binding]) -> Option<String> {
     };
     let fault = if !is_variable(&binding.name) {
         "name: must be A-Z, 0-9 and _"
-    } else if let Some(setting) = secret_store::setting_of(&binding.name) {
-        return Some(format!("name: the variable follows from {setting}: set that instead"));
     } else if before.iter().any(|before| before.name == binding.name) {
         "name: is given twice"
     } else if binding.from.is_empty() && binding.value.is_none() {

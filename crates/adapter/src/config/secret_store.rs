@@ -19,7 +19,8 @@ daemon::settings! {
         #[serde(rename = "type")]
         pub kind: StoreKind = Row::at("spec.secretStore.type").default("google"),
         /// Folder of the secrets in OpenBao, Vault or AWS, for resources whose `spec.pullSecret.folder` names no other
-        pub folder: String = Row::at("spec.secretStore.folder").default("pull-secrets"),
+        #[serde(default)]
+        pub folder: Option<String> = Row::at("spec.secretStore.folder").unset("`pull-secrets`"),
         /// OpenBao or Vault
         pub vault: Vault,
         /// AWS Secrets Manager
@@ -119,6 +120,12 @@ pub(super) fn setting_of(name: &str) -> Option<&'static str> {
         variable::AWS_REGION => Some("spec.secretStore.aws.region"),
         _ => None,
     }
+}
+
+/// Returns true for a variable that decides as whom a Job acts at a store, or at which address.
+pub(super) fn is_of_identity(name: &str) -> bool {
+    let families = ["VAULT_", "AWS_", "SECRET_MANAGER_", "GOOGLE_"];
+    name == "GCP_SECRET_MANAGER_ENDPOINT" || families.iter().any(|family| name.starts_with(family))
 }
 
 // === impl StoreKind ===

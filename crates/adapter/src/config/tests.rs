@@ -167,6 +167,10 @@ fn pull_secrets_are_stored_in_vault() {
     let StorePlan::Vault(vault) = &plan.store else { panic!("must be Vault") };
     assert_eq!(vault.address.as_str(), "https://vault.example.com:8200");
     assert_eq!((vault.namespace.as_ref().unwrap().as_str(), vault.mount.as_str()), ("fleet/eu", "secret"));
+    let StorePlan::Vault(root) = read(&in_vault(&VAULT.replace("fleet/eu/", "root"), "")).unwrap().store else {
+        panic!("must be Vault")
+    };
+    assert_eq!(root.namespace, None);
     assert_eq!(vault.folder.value.as_deref(), Some("pull-secrets"));
     let names: Vec<_> = plan.bindings.iter().map(|binding| binding.name.as_str()).collect();
     assert!(!names.contains(&"GCP_PROJECT_ID") && !names.contains(&"REPLICATION_POLICY"), "{names:?}");
@@ -225,10 +229,30 @@ fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&s
     }
 }
 
+#[rstest]
+#[case("{name: VAULT_ROLE, from: [spec.role]}", true)]
+#[case("{name: AWS_ROLE_ARN, value: 'role-{name}'}", true)]
+#[case("{name: SECRET_MANAGER_EMULATOR_HOST, from: [metadata.name]}", true)]
+#[case("{name: GCP_SECRET_MANAGER_ENDPOINT, from: [spec.endpoint]}", true)]
+#[case("{name: VAULT_ROLE, from: [metadata.tenancy.org], value: 'role-{id}'}", false)]
+#[case("{name: GCP_PROJECT_ID, from: [spec.project]}", false)]
+fn the_author_of_a_resource_does_not_choose_the_identity_of_a_run(#[case] variable: &str, #[case] is_refused: bool) {
+    let text = in_vault(VAULT, &format!("  jobTemplate: {{env: [{variable}]}}"));
+    let fault = "spec.jobTemplate.env[0]: from: must be metadata.id, metadata.tenancy or status";
+    assert_eq!(read(&text).is_err_and(|faults| faults.concat().starts_with(fault)), is_refused);
+    // Jobs of other adapters have variables of their own.
+    let other = VALIDATION.replace("  jobTemplate:", &format!("  jobTemplate:\n    env: [{variable}]"));
+    assert!(read(&other).is_ok());
+}
+
 #[test]
 fn settings_of_vault_without_effect_are_refused() {
     let at_google = in_vault(VAULT, "").replace("type: vault", "type: google");
     assert_eq!(faults(&at_google), "spec.secretStore.vault: has no effect without spec.secretStore.type vault");
+    let folder = at_google.replace("vault: {", "folder: f, x: {").replace(&format!(", x: {{{VAULT}}}"), "");
+    assert_eq!(faults(&folder), "spec.secretStore.folder: has no effect with spec.secretStore.type google");
+    let quota = in_vault(VAULT, "  limits: {projectVariable: A}\n  jobTemplate: {env: [{name: A, value: b}]}");
+    assert_eq!(faults(&quota), "spec.limits.projectVariable: has no effect without spec.secretStore.type google");
     let of_aws = in_vault(VAULT, "").replace("type: vault,", "type: vault, aws: {region: eu-west-1},");
     assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type aws");
     let validation =

@@ -11,8 +11,9 @@ use hyperfleet_client::Status;
 use serde_json::{Map, Value, json};
 
 use super::attempts;
+use super::criteria::unmet;
 use super::destination::{planned_copies, refused_copies};
-use super::facts::{Facts, Purpose, Run};
+use super::facts::{Facts, PullSecretSource, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
 use super::retry::{NotDeleted, format_wait, wait, wait_since};
 use crate::config::Plan as Config;
@@ -63,6 +64,11 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if let Some(copy) =
         planned.iter().zip(&written).find_map(|(copy, written)| (*written == Some(false)).then_some(copy))
     {
+        if let Some(why) = keeps_from_moving(config, facts) {
+            let message = format!("the destination is now {copy}, where nothing is stored yet: {why}");
+            plan.replace(names::condition::APPLIED, Status::True, Reason::PreconditionsNotMet, &message);
+            return with_copies(facts, plan, &recorded);
+        }
         return track(config, facts, moving(config, facts, copy, plan.data));
     }
     let mut left = recorded;
@@ -72,7 +78,14 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
         // The Job's result does not say where the pull secret is now, so nothing may be deleted.
         return with_copies(facts, plan, &left);
     }
-    let may_be_planned = |copy: &&StoredCopy| planned.iter().any(|planned| planned.may_be(copy));
+    // A run that was stopped may still write where it was to.
+    if facts.runs.iter().any(|run| run.purpose == Purpose::Apply && !run.has_stopped()) {
+        return with_copies(facts, plan, &left);
+    }
+    // A namespace that is not known now is no other one.
+    let has_namespace = planned.iter().any(|copy| matches!(copy, StoredCopy::KubernetesSecret { .. }));
+    let is_unknown = |copy: &StoredCopy| !has_namespace && matches!(copy, StoredCopy::KubernetesSecret { .. });
+    let may_be_planned = |copy: &&StoredCopy| is_unknown(copy) || planned.iter().any(|planned| planned.may_be(copy));
     let kept = left.iter().filter(may_be_planned).cloned().collect();
     match clean_up(config, facts, &kept, &mut left, &mut plan) {
         CleanUp::Done => {}
@@ -88,7 +101,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     with_copies(facts, plan, &left)
 }
 
-/// Cleans up the first copy in `left` that is not among `kept`, and removes from `left` those that are deleted.
+/// Cleans up the copies in `left` that are not among `kept`, one after the other, and removes from `left` those that are deleted.
 pub(super) fn clean_up(
     config: &Config,
     facts: &Facts<'_>,
@@ -107,12 +120,15 @@ pub(super) fn clean_up(
             return CleanUp::InProgress(message);
         };
         if run.job.end.is_none() {
-            state = CleanUp::InProgress(format!("clean-up Job {} deletes the {copy}", run.job.name));
-            break;
+            return CleanUp::InProgress(format!("clean-up Job {} deletes the {copy}", run.job.name));
         }
         if let Some(not_deleted) = NotDeleted::of(config, run) {
-            state = failed(facts, run, &not_deleted, plan);
-            break;
+            // It must not keep the other copies from being deleted.
+            match failed(facts, run, &not_deleted, plan) {
+                CleanUp::Failed(message, wait) => state = CleanUp::Failed(message, wait),
+                started => return started,
+            }
+            continue;
         }
         left.remove(copy);
         plan.actions.push(Action::DeleteJob(run.job.clone()));
@@ -147,8 +163,11 @@ fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
         StoredCopy::Secret { .. } if is_elsewhere(copy::GOOGLES_PLACE) => return Some(false),
         StoredCopy::VaultSecret { .. } if is_elsewhere(copy::VAULTS_PLACE) => return Some(false),
         StoredCopy::AwsSecret { .. } if is_elsewhere(copy::AWSS_PLACE) => return Some(false),
-        StoredCopy::Secret { project, name, .. } => {
-            (text(copy::GOOGLES_PLACE)? == project, text("secretName")? == name)
+        StoredCopy::Secret { project, location, name } => {
+            let location = location.as_ref().map(|location| format!("/locations/{location}")).unwrap_or_default();
+            let is_path = path(format!("projects/{project}{location}/secrets/{name}"));
+            // Reports of other Jobs have no path.
+            (text(copy::GOOGLES_PLACE)? == project, is_path.unwrap_or(text("secretName")? == name))
         }
         StoredCopy::VaultSecret { server, .. } => {
             (text(copy::VAULTS_PLACE)? == server, path(copy.vault_path().unwrap_or_default())?)
@@ -163,6 +182,17 @@ fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
     Some(named == (true, true))
 }
 
+/// Returns the reason why a run for another destination cannot start, if there is one.
+fn keeps_from_moving(config: &Config, facts: &Facts<'_>) -> Option<String> {
+    let unmet: Vec<_> = unmet(config, facts.view).into_iter().map(|unmet| unmet.line).collect();
+    let unmet = Some(unmet.join("; ")).filter(|lines| !lines.is_empty());
+    let source = || match &facts.source {
+        PullSecretSource::Missing(why) => Some(why.clone()),
+        PullSecretSource::Inline | PullSecretSource::Revision(_) => None,
+    };
+    unmet.or_else(|| facts.missing(config, Purpose::Apply)).or_else(source)
+}
+
 /// Returns the plan that stores the pull secret at a destination that has changed without a new generation, as when the
 /// namespace of the hosted control plane was moved. The first run starts at once; if its result names another destination
 /// again, the next one is subject to the back-off.
@@ -172,7 +202,9 @@ fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, data: Map<Strin
     let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2);
     let wait = ended.and_then(|ended| wait_since(ended, config.retry.transient_after, attempt, facts));
     if let Some(wait) = wait {
-        let message = format!("{because}, and the last Job has named another one; retrying in {}", format_wait(wait));
+        let tried = attempt.saturating_sub(1);
+        let message =
+            format!("{because}; retrying in {}, after {tried} attempts at this generation", format_wait(wait));
         return Plan { requeue_after: Some(wait), data, ..waiting(facts, Reason::WorkloadInProgress, &message) };
     }
     let start = match facts.run(Purpose::Apply) {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use fleet_model::names;
 use hyperfleet_client::Status;
-use serde_json::Value;
 
 use super::copies::{CleanUp, clean_up, with_copies};
 use super::destination::planned_copies;
@@ -26,7 +25,7 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
 fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
     // Runs that apply must have stopped before anything is removed: they would create it again.
     let applying = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
-    let applying: Vec<_> = applying.filter(|run| run.job.end.is_none() || run.job.is_terminating).collect();
+    let applying: Vec<_> = applying.filter(|run| !run.has_stopped()).collect();
     if !applying.is_empty() {
         return stopping(facts, &applying);
     }
@@ -40,18 +39,16 @@ fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
     };
     let mut left = facts.recorded_copies();
     let mut plan = Plan::new(Reason::CleanupInProgress, String::new(), facts.reported_data());
-    match clean_up(config, facts, &planned, &mut left, &mut plan) {
-        CleanUp::Done => {}
+    let failed = match clean_up(config, facts, &planned, &mut left, &mut plan) {
+        CleanUp::Done => None,
         CleanUp::InProgress(message) => {
             plan.set_condition(names::condition::APPLIED, Status::True, Reason::ResourcesExist, &message);
             in_progress(&mut plan, &message);
             return with_copies(facts, Plan { because: message, ..plan }, &left);
         }
-        CleanUp::Failed(message, wait) => {
-            let plan = Plan { reason: Reason::DeletionError, because: message.clone(), ..plan };
-            return with_copies(facts, not_deleted(plan, Reason::DeletionError.to_string(), &message, wait), &left);
-        }
-    }
+        // The others are deleted all the same.
+        CleanUp::Failed(message, wait) => Some((message, wait)),
+    };
     let finished_clean_ups = plan.actions;
     let mut plan = match nowhere.or_else(|| facts.missing(config, Purpose::Delete)) {
         Some(why) => confirmed(facts, &format!("nothing was created, as a run was never possible ({why})")),
@@ -59,10 +56,10 @@ fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
     };
     plan.actions.extend(finished_clean_ups);
     let mut is_finalized = plan.condition(names::condition::FINALIZED).is_some_and(|it| it.status == Status::True);
-    let unread = facts.unread_copies();
-    if is_finalized && !unread.is_empty() {
-        plan = unreadable(config, Plan { conditions: Vec::new(), ..plan }, &unread);
+    if let Some((message, wait)) = failed.or_else(|| unreadable(config, facts)).filter(|_| is_finalized) {
         is_finalized = false;
+        plan = Plan { reason: Reason::DeletionError, because: message.clone(), conditions: Vec::new(), ..plan };
+        plan = not_deleted(plan, Reason::DeletionError.to_string(), &message, wait);
     }
     if is_finalized && config.account.is_some() {
         plan.actions.push(Action::RevokeAccess);
@@ -147,14 +144,14 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: NotDeleted) -> Plan {
     not_deleted(plan, reason, &message, wait)
 }
 
-/// Completes the plan of a resource with copies that this version cannot read, and so cannot delete.
-fn unreadable(config: &Config, plan: Plan, unread: &[Value]) -> Plan {
+/// Returns the message about copies that this version cannot read, and so cannot delete, and the time until the next pass.
+fn unreadable(config: &Config, facts: &Facts<'_>) -> Option<(String, Duration)> {
+    let unread = facts.unread_copies();
     let kinds: BTreeSet<_> = unread.iter().map(|copy| copy["kind"].as_str().unwrap_or("none")).collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
     let message =
         format!("the report lists copies of kinds that this version does not know ({kinds}): update the adapter");
-    let plan = Plan { reason: Reason::DeletionError, because: message.clone(), ..plan };
-    not_deleted(plan, Reason::DeletionError.to_string(), &message, config.retry.permanent_after)
+    (!unread.is_empty()).then_some((message, config.retry.permanent_after))
 }
 
 /// Completes a plan with the conditions of a failed clean-up.

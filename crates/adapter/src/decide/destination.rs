@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use fleet_model::names::{self, variable};
 use fleet_model::{ClusterId, StoredCopy};
 use secret_store::{SecretId, StorePath};
@@ -24,6 +25,14 @@ pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> Result<BTree
     let kubernetes_secret = value(variable::MANAGEMENT_NAMESPACE)
         .zip(value(variable::K8S_SECRET_NAME).or_else(|| named(names::kubernetes_secret_name)))
         .map(|(namespace, name)| StoredCopy::KubernetesSecret { namespace, name });
+    if let Some(StoredCopy::KubernetesSecret { namespace, name }) = &kubernetes_secret
+        && !(is_dns_label(namespace) && is_dns_subdomain(name))
+    {
+        return Err(
+            "the namespace of the Kubernetes Secret must be a DNS-1123 label, and its name a DNS-1123 subdomain"
+                .to_owned(),
+        );
+    }
     Ok([stored_copy(config, facts)?].into_iter().chain(kubernetes_secret).collect())
 }
 
@@ -38,10 +47,7 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
     let unknown = |name: &str| format!("it is not known where the pull secret is to be stored: {name} has no value");
     let built_in = || facts.resource.id.parse().ok().as_ref().map(names::secret_name);
     let name = known(variable::SECRET_NAME).or_else(built_in).ok_or_else(|| unknown(variable::SECRET_NAME))?;
-    let checked = || match name.parse::<SecretId>() {
-        Ok(name) => Ok(name.to_string()),
-        Err(error) => Err(format!("the name of the secret: {error}")),
-    };
+    let name = name.parse::<SecretId>().map_err(|error| format!("the name of the secret: {error}"))?.to_string();
     match &config.store {
         StorePlan::Google => {
             let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
@@ -52,13 +58,11 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
             namespace: namespace.as_ref().map(ToString::to_string),
             mount: mount.to_string(),
             folder: chosen(folder, config, facts)?,
-            name: checked()?,
+            name,
         }),
-        StorePlan::Aws(AwsPlan { region, folder }) => Ok(StoredCopy::AwsSecret {
-            region: region.to_string(),
-            folder: chosen(folder, config, facts)?,
-            name: checked()?,
-        }),
+        StorePlan::Aws(AwsPlan { region, folder }) => {
+            Ok(StoredCopy::AwsSecret { region: region.to_string(), folder: chosen(folder, config, facts)?, name })
+        }
     }
 }
 

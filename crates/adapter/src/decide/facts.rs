@@ -233,6 +233,11 @@ impl InputState {
 // === impl Run ===
 
 impl Run<'_> {
+    /// Returns true if none of its Pods runs any more.
+    pub fn has_stopped(&self) -> bool {
+        self.job.end.is_some() && !self.job.is_terminating
+    }
+
     /// Returns true if it has ended without an effect, as the stored secret is of a newer generation.
     pub fn is_superseded(&self) -> bool {
         let reason = self.outcome.as_ref().and_then(|outcome| outcome.reason.as_deref());

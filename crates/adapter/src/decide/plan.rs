@@ -138,7 +138,7 @@ impl Plan {
     #[must_use]
     pub fn delayed(mut self, project: &str, wait: Duration) -> Self {
         let why = Reason::WaitingForQuota;
-        let message = format!("a run waits for the quota of project {project}, which is exhausted at the moment");
+        let message = format!("a run waits for the quota of {project}, which is exhausted at the moment");
         self.actions.retain(|action| !matches!(action, Action::StartRun(_) | Action::RecordCopies));
         self.replace(names::condition::APPLIED, Status::False, why, &message);
         self.replace(names::condition::AVAILABLE, Status::False, why, &message);

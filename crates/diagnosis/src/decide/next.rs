@@ -4,7 +4,7 @@ use fleet_model::ClusterId;
 use fleet_model::copy::StoredCopy;
 use fleet_model::job::Reason;
 use fleet_model::names;
-use hyperfleet_client::Resource;
+use hyperfleet_client::{Resource, Status};
 use serde_json::Value;
 
 use super::message::operation;
@@ -230,8 +230,10 @@ impl Objects {
             job,
         };
         let mut copies = facts.copies();
-        // The last one counts: the one that the report names as stored.
-        copies.sort_by_key(|copy| facts.names_as_stored(copy));
+        // The last one counts: the one that the report names as stored, or after a failure the one to which it has not come.
+        let has_failed = facts.report.as_ref().and_then(|report| report.condition(names::condition::AVAILABLE));
+        let has_failed = has_failed.is_some_and(|available| available.status == Status::False);
+        copies.sort_by_key(|copy| facts.names_as_stored(copy) != has_failed);
         for copy in copies {
             match copy {
                 StoredCopy::Secret { project, name, .. } => {

@@ -39,7 +39,7 @@ impl Parser<'_> {
         self.refuse_settings_of_others("SECRET_STORE=vault", false);
         self.without_replication("SECRET_STORE=vault");
         let address = self.required("VAULT_ADDR", "vault-addr", given.addr.as_deref());
-        let namespace = self.parsed("VAULT_NAMESPACE", given.namespace.as_deref());
+        let namespace = self.parsed("VAULT_NAMESPACE", given.namespace.as_deref()).and_then(StorePath::unless_root);
         let mount = self.parsed("VAULT_MOUNT", Some(&given.mount));
         let folder = self.parsed("VAULT_FOLDER", Some(&given.folder));
         let login = self.vault_login(given);

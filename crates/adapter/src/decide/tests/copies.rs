@@ -238,15 +238,98 @@ fn copies_are_deleted_also_when_the_destination_is_no_longer_known() {
 }
 
 #[test]
-fn a_failed_clean_up_holds_a_deletion_and_says_why() {
+fn a_failed_clean_up_holds_a_deletion_and_not_the_other_copies() {
     let recorded = with_former(secret("p-0"));
-    let gone = World { last_report: report(2, "True", &stored("p-1", "clusters-cls-1", &recorded)), ..deleted() };
-    let job = ObservedJob { name: "clean-up".to_owned(), ..job(3, Some(broken()), 0, 1) };
-    let plan = gone.with_clean_up(job, secret("p-0"), Some(outcome(4, "PermissionDenied"))).decide();
+    let gone = || {
+        let world = World { last_report: report(2, "True", &stored("p-1", "clusters-cls-1", &recorded)), ..deleted() };
+        let job = ObservedJob { name: "clean-up".to_owned(), ..job(3, Some(broken()), 0, 1) };
+        world.with_clean_up(job, secret("p-0"), Some(outcome(4, "PermissionDenied")))
+    };
+    let plan = gone().decide();
+    assert!(render(&plan).starts_with("start Delete 1; "), "{}", render(&plan));
+    let done = job(3, Some(JobEnd::Complete), 1, 1);
+    let plan = gone().with(done, Purpose::Delete, Some(outcome(0, "SecretDeleted"))).decide();
     assert_eq!(
         render(&plan),
         "Applied=True/ResourcesExist; Available=False/DeletionError; Health=False/DeletionError; \
          Finalized=False/AdapterUnhealthy; next in 1800 s"
     );
     check_copies(&plan, recorded);
+}
+
+#[test]
+fn a_failed_clean_up_does_not_keep_the_next_copy_from_being_deleted() {
+    let recorded: Vec<_> = with_former(secret("p-0")).into_iter().chain([secret("p-2")]).collect();
+    let job = ObservedJob { name: "clean-up".to_owned(), ..job(3, Some(broken()), 0, 1) };
+    let plan = steady(&recorded).with_clean_up(job, secret("p-0"), Some(outcome(4, "PermissionDenied"))).decide();
+    assert_eq!(plan.starts_run().unwrap().copy, Some(secret("p-2")), "{}", render(&plan));
+}
+
+#[test]
+fn a_new_location_is_another_place() {
+    let mut config = config();
+    let location = |value: &str| crate::binding::Binding {
+        name: "GCP_LOCATION".to_owned(),
+        from: Vec::new(),
+        value: Some(value.to_owned()),
+        required: crate::binding::Required::No,
+    };
+    config.bindings.push(location("europe-west3"));
+    let path = "projects/p-1/secrets/hyperfleet-cls-1-pull-secret";
+    let data = |path: &str| {
+        let mut data = stored("p-1", "clusters-cls-1", &current());
+        data["secretPath"] = json!(path);
+        World { last_report: report(3, "True", &data), ..world() }.decide_with(&config)
+    };
+    assert_eq!(render(&data(path)), STARTED);
+    let regional = data("projects/p-1/locations/europe-west3/secrets/hyperfleet-cls-1-pull-secret");
+    assert_eq!(regional.starts_run().unwrap().copy, Some(secret("p-1")), "{}", render(&regional));
+}
+
+#[test]
+fn a_namespace_that_is_not_known_now_is_no_other_one() {
+    let mut unknown = steady(&current());
+    let mut adapters = ready();
+    adapters["placement"]["data"] = json!({});
+    unknown.resource = resource(&adapters);
+    let plan = check(&unknown, STORED);
+    check_copies(&plan, current());
+}
+
+#[test]
+fn nothing_is_cleaned_up_while_a_run_that_was_stopped_may_still_write() {
+    let older = ObservedJob { name: "older".to_owned(), is_terminating: true, ..job(2, None, 0, 1) };
+    let world = steady(&with_former(secret("p-0"))).with(older, Purpose::Apply, None);
+    let plan = world.decide();
+    assert!(plan.starts_run().is_none(), "{}", render(&plan));
+    check_copies(&plan, with_former(secret("p-0")));
+}
+
+#[rstest]
+#[case::precondition(json!({"provider": "aws"}), PullSecretSource::Inline, "spec.provider")]
+#[case::source(json!({}), PullSecretSource::Missing("the Secret is gone".to_owned()), "the Secret is gone")]
+fn a_move_waits_for_what_every_run_waits_for(#[case] spec: Value, #[case] source: PullSecretSource, #[case] why: &str) {
+    let data = stored("p-1", "clusters-old", &[secret("p-1"), kubernetes_secret("clusters-old")]);
+    let mut moved = World { source, last_report: report(3, "True", &data), ..world() };
+    moved.resource.spec.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    let plan = moved.decide();
+    assert_eq!(
+        render(&plan),
+        "Available=True/SecretStored; Health=True/NoErrors; Applied=True/PreconditionsNotMet",
+        "{}",
+        plan.because
+    );
+    assert!(plan.condition("Applied").unwrap().message.contains(why), "{:?}", plan.condition("Applied"));
+    check_copies(&plan, vec![secret("p-1"), kubernetes_secret("clusters-old")]);
+}
+
+#[rstest]
+#[case("k8sSecretName", "My_Secret")]
+#[case("secretName", "a/b")]
+fn a_name_that_the_job_refuses_is_not_recorded(#[case] member: &str, #[case] name: &str) {
+    let mut world = world();
+    world.resource.spec["pullSecret"][member] = json!(name);
+    let plan = world.decide();
+    assert_eq!((plan.reason, plan.starts_run()), (Reason::DestinationNotAllowed, None), "{}", plan.because);
+    check_copies(&plan, Vec::new());
 }
