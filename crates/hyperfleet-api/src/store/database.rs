@@ -22,6 +22,7 @@ use lease::Lease;
 
 /// Statements of writes find few rows by keys: one plan for all parameters saves planning each of them.
 const BEGIN_WRITE: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
+const COMMIT_AND_BEGIN_WRITE: &str = "COMMIT; BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
 
 /// The connection pools of a database.
 #[derive(Clone, Debug)]
@@ -323,6 +324,20 @@ impl Transaction {
             Ok(())
         };
         meter.measure(QueryLabels::COMMIT, committed).await
+    }
+
+    /// Commits the transaction, and in the same message begins another one of reads and writes on its connection if the pool
+    /// has others; `None` if it has only committed.
+    pub async fn commit_and_begin(mut self, database: &Database) -> Result<Option<Self>, StoreError> {
+        let (Open::Postgres(lease), Pools::Postgres(pool)) = (&mut self.open, &database.pools) else {
+            return self.commit().await.map(|()| None);
+        };
+        if pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections() {
+            return self.commit().await.map(|()| None);
+        }
+        let committed = async { Ok(lease.run(COMMIT_AND_BEGIN_WRITE).await?) };
+        self.meter.measure(QueryLabels::COMMIT, committed).await?;
+        Ok(Some(self))
     }
 
     /// Undoes the transaction and releases its locks.

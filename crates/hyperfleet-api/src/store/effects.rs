@@ -11,6 +11,7 @@ use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
 use super::statements::Statements;
 use super::transition;
+use super::version;
 use crate::resource::{Resource, State};
 use crate::tenancy;
 
@@ -73,9 +74,28 @@ impl Effects {
 
     /// Stores the effects. Afterwards there are none.
     pub(super) async fn flush(&mut self, transaction: &mut Transaction) -> Result<(), StoreError> {
+        let mut statements = Statements::new(transaction.dialect());
+        let transitions = self.add_to(&mut statements, transaction).await?;
+        if transaction.dialect() == Dialect::Postgres && !statements.is_empty() {
+            let done = statements.effects_done();
+            let sql = ending(&format!("(SELECT 0 AS version, '' AS epoch WHERE {done}) c"), transitions.as_deref());
+            statements.add(sql);
+        }
+        let rows = statements.run(transaction).await?;
+        prune(transaction, &rows).await
+    }
+
+    /// Adds the statements that store the effects, after which there are none. Returns the name of the rows of transitions.
+    pub(super) async fn add_to(
+        &mut self,
+        statements: &mut Statements,
+        transaction: &mut Transaction,
+    ) -> Result<Option<String>, StoreError> {
         let Self { inserted, updated, transitions } = std::mem::take(self);
         let updated: Vec<_> = updated.into_values().collect();
         let mut index = Index::default();
+        let is_new = |id: &String| inserted.iter().any(|(stored, _)| stored.resource.id == *id);
+        let are_first = transitions.iter().all(|(id, _)| is_new(id));
         let mut rows = Vec::with_capacity(inserted.len());
         for (stored, object) in inserted {
             index.add(&stored.resource, None);
@@ -92,16 +112,24 @@ impl Effects {
             }
         }
         index.clear(transaction).await?;
-        let mut statements = Statements::new(transaction.dialect());
-        insert(&mut statements, rows);
-        // A resource that exists is refused as such, not by the key of one of its other rows.
-        statements.come_first(transaction).await?;
-        update(&mut statements, &rows::WRITTEN, complete);
-        update(&mut statements, &["id", "state", "object"], states);
-        index.store(&mut statements);
-        store_transitions(&mut statements, transitions);
-        let stored = statements.run(transaction).await?;
-        prune(transaction, stored).await
+        // The first one: a resource that exists is refused as such, not by the key of one of its other rows.
+        insert(statements, rows);
+        update(statements, &rows::WRITTEN, complete);
+        update(statements, &["id", "state", "object"], states);
+        index.store(statements);
+        Ok(store_transitions(statements, transitions, are_first))
+    }
+}
+
+/// Returns the statement on PostgreSQL for the row of versions `c`, once for each resource that has too many transitions, with
+/// its id, and at least once. The transitions are the rows with that name.
+pub(super) fn ending(from: &str, transitions: Option<&str>) -> String {
+    let columns = version::COLUMNS;
+    match transitions {
+        Some(name) => {
+            format!("SELECT {columns}, t.resource_id FROM {from} LEFT JOIN {name} t ON t.number > {TRANSITIONS_KEPT}")
+        }
+        None => format!("SELECT {columns}, NULL::text FROM {from}"),
     }
 }
 
@@ -112,7 +140,7 @@ fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
             rows::WRITTEN.iter().enumerate().map(|(index, column)| value(index, column, dialect)).collect();
         let table = statements.parameters().table(dialect, rows);
         let columns = rows::WRITTEN.join(", ");
-        statements.add(format!("INSERT INTO resources ({columns}) SELECT {} FROM {table}", values.join(", ")));
+        statements.add_effect(&format!("INSERT INTO resources ({columns}) SELECT {} FROM {table}", values.join(", ")));
     }
 }
 
@@ -124,7 +152,7 @@ fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<V
         let sets: Vec<_> = columns.iter().enumerate().skip(1).map(set).collect();
         let table = statements.parameters().table(dialect, rows);
         let sets = sets.join(", ");
-        statements.add(format!("UPDATE resources SET {sets} FROM {table} WHERE resources.id = v.column1"));
+        statements.add_effect(&format!("UPDATE resources SET {sets} FROM {table} WHERE resources.id = v.column1"));
     }
 }
 
@@ -143,7 +171,7 @@ fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, 
     let dialect = statements.dialect();
     for rows in chunks(rows, dialect) {
         let table = statements.parameters().table(dialect, rows);
-        statements.add(format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
+        statements.add_effect(&format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
     }
 }
 
@@ -161,9 +189,21 @@ pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
     chunks
 }
 
-/// Adds transitions; the rows of the statement are the resources with the numbers of theirs.
-fn store_transitions(statements: &mut Statements, transitions: Vec<(String, Transition)>) {
+/// Adds transitions; returns the name that their rows have on PostgreSQL. On SQLite the third column of the rows is the id of a
+/// resource that has too many. `are_first` is true if their resources have none yet.
+fn store_transitions(
+    statements: &mut Statements,
+    transitions: Vec<(String, Transition)>,
+    are_first: bool,
+) -> Option<String> {
     let dialect = statements.dialect();
+    let last = "COALESCE((SELECT MAX(t.number) FROM transitions t WHERE t.resource_id = v.column1), 0)";
+    let last = if are_first && dialect == Dialect::Postgres { "0" } else { last };
+    let returned = match dialect {
+        Dialect::Sqlite => format!("0, '', CASE WHEN number > {TRANSITIONS_KEPT} THEN resource_id END"),
+        Dialect::Postgres => "resource_id, number".to_owned(),
+    };
+    let mut name = None;
     for transitions in chunks(transitions, dialect) {
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
         let rows = transitions.into_iter().map(|(id, transition)| {
@@ -173,22 +213,20 @@ fn store_transitions(statements: &mut Statements, transitions: Vec<(String, Tran
         });
         let table = statements.parameters().table(dialect, rows.collect());
         // The rows of a resource are locked with it: no other write gives the same numbers.
-        statements.add(format!(
+        name = Some(statements.add_awaited(format!(
             "INSERT INTO transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
-             observed_generation, time) SELECT v.column1, v.column2 + COALESCE((SELECT MAX(t.number) FROM transitions t \
-             WHERE t.resource_id = v.column1), 0), v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, \
-             v.column9, v.column10 FROM {table} RETURNING resource_id, number"
-        ));
+             observed_generation, time) SELECT v.column1, v.column2 + {last}, v.column3, v.column4, v.column5, v.column6, \
+             v.column7, v.column8, v.column9, v.column10 FROM {table} RETURNING {returned}"
+        )));
     }
+    name
 }
 
-/// Deletes the oldest transitions of the resources that have too many, of these rows of [`store_transitions`].
-async fn prune(transaction: &mut Transaction, stored: Vec<Row>) -> Result<(), StoreError> {
+/// Deletes the oldest transitions of the resources that have too many, whose ids are the third column.
+pub(super) async fn prune(transaction: &mut Transaction, rows: &[Row]) -> Result<(), StoreError> {
     let mut full = BTreeSet::new();
-    for row in stored {
-        if row.number(1)? > TRANSITIONS_KEPT {
-            full.insert(row.text(0)?);
-        }
+    for row in rows {
+        full.extend(row.optional_text(2)?);
     }
     for ids in chunks(full.into_iter().collect(), transaction.dialect()) {
         let mut parameters = Parameters::default();
@@ -228,6 +266,8 @@ struct Index {
     cleared: Vec<(&'static str, &'static str, String)>,
     labels: Vec<Vec<Value>>,
     conditions: Vec<Vec<Value>>,
+    /// Conditions of new resources.
+    first_conditions: Vec<Vec<Value>>,
     /// Ids of resources and types of conditions that they no longer have.
     vanished: Vec<(String, String)>,
     references: Vec<Vec<Value>>,
@@ -259,7 +299,12 @@ impl Index {
                 targets.iter().map(move |target| vec![text(id), text(ref_type), text(&target.id)])
             }));
         }
-        let old = old.map_or(&[][..], |old| &old.conditions);
+        let Some(old) = old else {
+            let conditions = state.conditions.iter().map(|condition| condition_values(condition, resource));
+            self.first_conditions.extend(conditions);
+            return;
+        };
+        let old = &old.conditions;
         self.conditions.extend(state.conditions.iter().filter_map(|condition| {
             let values = condition_values(condition, resource);
             let stored = old.iter().find(|old| old.kind == condition.kind).map(|old| condition_values(old, resource));
@@ -284,10 +329,12 @@ impl Index {
         let labels = "resource_labels (resource_id, key, value, kind, tenancy, created_time)";
         insert_rows(statements, labels, self.labels);
         insert_rows(statements, "resource_references (source_id, ref_type, target_id)", self.references);
+        let conditions = "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
+                          last_transition_time, reason, kind, created_time)";
+        insert_rows(statements, conditions, self.first_conditions);
         insert_or(
             statements,
-            "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
-             last_transition_time, reason, kind, created_time)",
+            conditions,
             self.conditions,
             " WHERE true ON CONFLICT (resource_id, type) DO UPDATE SET status = excluded.status, \
              observed_generation = excluded.observed_generation, last_updated_time = excluded.last_updated_time, \
