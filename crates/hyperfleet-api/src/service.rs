@@ -208,7 +208,7 @@ impl Service {
     /// which it returns.
     async fn commit_prepared(&self, prepared: Prepared, again: bool) -> Result<Option<Write>, Failure> {
         let Committed { version, next } = if again {
-            prepared.commit_and_begin(self.store()).await?
+            prepared.commit_and_begin(self.store().database()).await?
         } else {
             Committed { version: prepared.commit().await?, next: None }
         };

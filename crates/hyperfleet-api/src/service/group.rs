@@ -139,4 +139,26 @@ mod tests {
         assert_eq!(next(&group), Some(vec![2]));
         assert!(matches!(late.try_recv(), Ok(Err(Failure::Store(error))) if error.is_unavailable()));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_ones_wait_for_a_preparation_but_not_long() {
+        let group = Group::<u32, ()>::default();
+        let first = group.turn().await;
+        assert!(first.is_some());
+        let began = Instant::now();
+        assert!(group.turn().await.is_none(), "one prepares at a time");
+        assert_eq!(began.elapsed().as_millis() / 10, MAX_PREPARATION.as_millis() / 10);
+        drop(first);
+        assert!(group.turn().await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_group_knows_that_it_is_waited_for() {
+        let group = Group::default();
+        assert!(!group.is_waited_for());
+        let (_, _waits) = add(&group, 1);
+        assert!(group.is_waited_for());
+        next(&group);
+        assert!(!group.is_waited_for());
+    }
 }

@@ -39,7 +39,7 @@ pub(super) trait Operation: Sized + Send + Sync + 'static {
 /// The result of an operation in a shared transaction; `None` if it has to be carried out alone.
 type Shared<O> = Option<Result<<O as Operation>::Done, Failure>>;
 
-/// What a transaction of several operations begins with.
+/// The means of a transaction of several operations.
 struct Means<'a> {
     /// The turn to prepare it, which ends when nothing is left but the commit.
     turn: Option<SemaphorePermit<'a>>,

@@ -1,5 +1,6 @@
 //! Connection pools, transactions and rows of either database.
 
+mod arguments;
 mod interrupt;
 mod lease;
 #[cfg(test)]
@@ -7,16 +8,17 @@ mod tests;
 
 use std::sync::Arc;
 
-use sqlx::postgres::{PgArguments, PgPool, PgRow};
-use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
-use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Sqlite};
+use sqlx::postgres::{PgPool, PgRow};
+use sqlx::sqlite::{SqlitePool, SqliteRow};
+use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::commits::Commits;
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
-use super::sql::{Dialect, Parameters, Value};
+use super::sql::{Dialect, Parameters};
+use arguments::{postgres, sqlite};
 use interrupt::Interrupt;
 use lease::Lease;
 
@@ -372,37 +374,4 @@ impl Row {
     pub fn optional_number(&self, column: usize) -> Result<Option<i64>, StoreError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
-}
-
-fn sqlite(parameters: Parameters) -> Result<SqliteArguments, StoreError> {
-    let mut arguments = SqliteArguments::default();
-    for value in parameters.0 {
-        match value {
-            Value::NoText => arguments.add(None::<String>),
-            Value::NoNumber => arguments.add(None::<i64>),
-            Value::Text(text) => arguments.add(text),
-            Value::Number(number) => arguments.add(number),
-            Value::Real(number) => arguments.add(number),
-            Value::Texts(_) | Value::Numbers(_) => Err("SQLite has no arrays".into()),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(arguments)
-}
-
-fn postgres(parameters: Parameters) -> Result<PgArguments, StoreError> {
-    let mut arguments = PgArguments::default();
-    for value in parameters.0 {
-        match value {
-            Value::NoText => arguments.add(None::<String>),
-            Value::NoNumber => arguments.add(None::<i64>),
-            Value::Text(text) => arguments.add(text),
-            Value::Number(number) => arguments.add(number),
-            Value::Real(number) => arguments.add(number),
-            Value::Texts(texts) => arguments.add(texts),
-            Value::Numbers(numbers) => arguments.add(numbers),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(arguments)
 }

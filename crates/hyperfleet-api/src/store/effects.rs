@@ -1,6 +1,7 @@
 //! The effects of a write, which are stored together: one message to the database, whatever their number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleet_model::{Condition, Transition};
 
@@ -9,10 +10,10 @@ use super::database::{Row, Transaction};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::statements::Statements;
+use super::statements::{Statements, chunks, insert_or, insert_rows};
 use super::transition;
 use super::version;
-use crate::resource::{Resource, State};
+use crate::resource::{Resource, State, Target};
 use crate::tenancy;
 
 /// Maximum number of transitions stored for a resource.
@@ -32,13 +33,20 @@ pub(super) struct Effects {
 /// A changed resource.
 #[derive(Debug)]
 struct Updated {
-    /// The stored state.
-    before: State,
-    after: Stored,
+    before: Indexed,
+    after: Arc<Stored>,
     /// The JSON of the resource.
     object: String,
     /// True if more than the state has changed.
     is_complete: bool,
+}
+
+/// The parts of a stored state that the tables for searches have.
+#[derive(Debug)]
+struct Indexed {
+    labels: BTreeMap<String, String>,
+    references: BTreeMap<String, Vec<Target>>,
+    conditions: Vec<Condition>,
 }
 
 // === impl Effects ===
@@ -50,21 +58,18 @@ impl Effects {
     }
 
     /// Adds a changed resource with its JSON. `before` is the resource as the write has read it.
-    pub(super) fn update(&mut self, before: &Stored, after: Stored, object: String) {
-        let mut rest = before.resource.clone();
-        let state = std::mem::replace(&mut rest.state, after.resource.state.clone());
-        let is_complete = rest != after.resource || before.sealed != after.sealed;
-        let id = after.resource.id.clone();
-        match self.updated.get_mut(&id) {
-            Some(earlier) => {
-                earlier.is_complete |= is_complete;
-                earlier.after = after;
-                earlier.object = object;
-            }
-            None => {
-                self.updated.insert(id, Updated { before: state, after, object, is_complete });
-            }
+    pub(super) fn update(&mut self, before: &Stored, after: Arc<Stored>, object: String) {
+        let is_complete = before.sealed != after.sealed || differs_beyond_state(&before.resource, &after.resource);
+        if let Some(earlier) = self.updated.get_mut(&after.resource.id) {
+            earlier.is_complete |= is_complete;
+            earlier.after = after;
+            earlier.object = object;
+            return;
         }
+        let State { labels, references, conditions, .. } = &before.resource.state;
+        let before = Indexed { labels: labels.clone(), references: references.clone(), conditions: conditions.clone() };
+        let id = after.resource.id.clone();
+        self.updated.insert(id, Updated { before, after, object, is_complete });
     }
 
     /// Adds transitions of a resource.
@@ -108,7 +113,7 @@ impl Effects {
                 complete.push(rows::values(&after, object)?);
             } else {
                 let state = rows::document(&after.resource.state, "resources.state")?;
-                states.push([after.resource.id, state, object].map(Value::Text).to_vec());
+                states.push([after.resource.id.clone(), state, object].map(Value::Text).to_vec());
             }
         }
         index.clear(transaction).await?;
@@ -131,6 +136,32 @@ pub(super) fn ending(from: &str, transitions: Option<&str>) -> String {
         }
         None => format!("SELECT {columns}, NULL::text FROM {from}"),
     }
+}
+
+/// Returns true if anything but the state of two resources differs.
+fn differs_beyond_state(one: &Resource, other: &Resource) -> bool {
+    let Resource {
+        id,
+        kind,
+        name,
+        href,
+        owner,
+        spec,
+        generation,
+        created_time,
+        created_by,
+        updated_time,
+        updated_by,
+        deleted_time,
+        deleted_by,
+        state: _,
+    } = one;
+    let names = (id, kind, name, href, owner) == (&other.id, &other.kind, &other.name, &other.href, &other.owner);
+    let desired = (spec, generation) == (&other.spec, &other.generation);
+    let created = (created_time, created_by) == (&other.created_time, &other.created_by);
+    let updated = (updated_time, updated_by) == (&other.updated_time, &other.updated_by);
+    let deleted = (deleted_time, deleted_by) == (&other.deleted_time, &other.deleted_by);
+    !(names && desired && created && updated && deleted)
 }
 
 fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
@@ -160,33 +191,6 @@ fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<V
 fn value(index: usize, column: &str, dialect: Dialect) -> String {
     let cast = if column == "spec" && dialect == Dialect::Postgres { "::jsonb" } else { "" };
     format!("v.column{}{cast}", index + 1)
-}
-
-/// Inserts rows into a table, which is given with its columns.
-pub(super) fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
-    insert_or(statements, columns, rows, "");
-}
-
-fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
-    let dialect = statements.dialect();
-    for rows in chunks(rows, dialect) {
-        let table = statements.parameters().table(dialect, rows);
-        statements.add_effect(&format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
-    }
-}
-
-/// Splits rows for statements on SQLite, which limits the number of their parameters.
-pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
-    let size = match dialect {
-        Dialect::Sqlite => 500,
-        Dialect::Postgres => usize::MAX,
-    };
-    let mut rows = rows.into_iter().peekable();
-    let mut chunks = Vec::new();
-    while rows.peek().is_some() {
-        chunks.push(rows.by_ref().take(size).collect());
-    }
-    chunks
 }
 
 /// Adds transitions; returns the name that their rows have on PostgreSQL. On SQLite the third column of the rows is the id of a
@@ -277,7 +281,7 @@ struct Index {
 
 impl Index {
     /// Adds the rows of a resource that differ from those of its stored state.
-    fn add(&mut self, resource: &Resource, old: Option<&State>) {
+    fn add(&mut self, resource: &Resource, old: Option<&Indexed>) {
         let (id, state) = (&resource.id, &resource.state);
         let text = |text: &str| Value::Text(text.to_owned());
         if old.map(|old| &old.labels) != Some(&state.labels) {

@@ -2,7 +2,7 @@
 
 use super::database::{Row, Transaction};
 use super::error::StoreError;
-use super::sql::{Dialect, Parameters};
+use super::sql::{Dialect, Parameters, Value};
 
 /// Statements of one transaction that take one message to the database and one response, whatever their number.
 ///
@@ -90,4 +90,32 @@ impl Statements {
         };
         transaction.fetch(sql, parameters).await
     }
+}
+
+/// Inserts rows into a table, which is given with its columns.
+pub(super) fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
+    insert_or(statements, columns, rows, "");
+}
+
+/// Inserts rows likewise, with what follows the rows in the statement.
+pub(super) fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
+    let dialect = statements.dialect();
+    for rows in chunks(rows, dialect) {
+        let table = statements.parameters().table(dialect, rows);
+        statements.add_effect(&format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
+    }
+}
+
+/// Splits rows for statements on SQLite, which limits the number of their parameters.
+pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
+    let size = match dialect {
+        Dialect::Sqlite => 500,
+        Dialect::Postgres => usize::MAX,
+    };
+    let mut rows = rows.into_iter().peekable();
+    let mut chunks = Vec::new();
+    while rows.peek().is_some() {
+        chunks.push(rows.by_ref().take(size).collect());
+    }
+    chunks
 }

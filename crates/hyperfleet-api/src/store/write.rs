@@ -1,18 +1,18 @@
 //! Write transactions: lock, insert, update and remove resources, with their transitions and changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fleet_model::Transition;
 use jiff::Timestamp;
 
-use super::Store;
 use super::change::{Change, ChangeKind};
-use super::database::Transaction;
-use super::effects::{self, Effects, chunks, delete};
+use super::database::{Database, Transaction};
+use super::effects::{self, Effects, delete};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::statements::Statements;
+use super::statements::{Statements, chunks};
 use super::version::{self, Version};
 use crate::render;
 use crate::resource::Resource;
@@ -36,7 +36,7 @@ pub enum Lock {
 pub struct Write {
     transaction: Transaction,
     /// Resources that were locked together, as they are after this write so far.
-    locked: BTreeMap<String, Stored>,
+    locked: BTreeMap<String, Arc<Stored>>,
     effects: Effects,
     changes: Vec<Change>,
 }
@@ -75,7 +75,7 @@ impl Write {
         let mut parameters = Parameters::default();
         let condition = parameters.one_of(dialect, "r.id", ids);
         for stored in self.select(&condition, parameters, Some(Lock::ChangeIfFree)).await? {
-            self.locked.insert(stored.resource.id.clone(), stored);
+            self.locked.insert(stored.resource.id.clone(), Arc::new(stored));
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Write {
     /// Locks a resource within reach until the end of the transaction and returns it.
     pub async fn lock(&mut self, id: &str, lock: Lock, reach: &Reach) -> Result<Option<Stored>, StoreError> {
         if let (Some(stored), Lock::Change) = (self.locked.get(id), lock) {
-            return Ok(reach.covers(&stored.resource.state.tenancy).then(|| stored.clone()));
+            return Ok(reach.covers(&stored.resource.state.tenancy).then(|| Stored::clone(stored)));
         }
         let mut parameters = Parameters::default();
         let id = parameters.add(Value::Text(id.to_owned()));
@@ -152,8 +152,9 @@ impl Write {
     }
 
     fn replace(&mut self, before: &Stored, after: Stored, object: String) {
+        let after = Arc::new(after);
         if let Some(locked) = self.locked.get_mut(&after.resource.id) {
-            locked.clone_from(&after);
+            *locked = Arc::clone(&after);
         }
         self.effects.update(before, after, object);
     }
@@ -279,8 +280,8 @@ impl Prepared {
     }
 
     /// Commits, and begins the next write of many with the same message where that saves one.
-    pub async fn commit_and_begin(self, store: &Store) -> Result<Committed, StoreError> {
-        let next = self.transaction.commit_and_begin(store.database()).await?.map(Write::new);
+    pub async fn commit_and_begin(self, database: &Database) -> Result<Committed, StoreError> {
+        let next = self.transaction.commit_and_begin(database).await?.map(Write::new);
         Ok(Committed { version: self.version, next })
     }
 }
