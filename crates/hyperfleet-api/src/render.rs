@@ -1,57 +1,106 @@
 //! Renders a resource as JSON in the form of HyperFleet's API.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
-use fleet_model::Report;
 use fleet_model::names::condition::AVAILABLE;
+use fleet_model::{Condition, Generation, Report, ReportedCondition, TraceContext};
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::resource::{Resource, State, Target};
+use crate::tenancy::Tenancy;
 
-/// Renders a resource as a JSON object, with the additional view `status.adapters`.
-pub fn resource(resource: &Resource) -> Map<String, Value> {
-    let state = &resource.state;
-    let adapters: Map<String, Value> =
-        state.reports.iter().map(|(name, report)| (name.clone(), adapter(report))).collect();
-    let mut object = Map::new();
-    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
-    put("id", json!(resource.id));
-    put("kind", json!(resource.kind));
-    put("name", json!(resource.name));
-    put("href", json!(resource.href));
-    put("spec", Value::Object(resource.spec.clone()));
-    put("tenancy", json!(state.tenancy));
-    put("generation", json!(resource.generation));
-    put("status", json!({ "conditions": state.conditions, "adapters": adapters }));
-    put("created_time", json!(resource.created_time));
-    put("created_by", json!(resource.created_by));
-    put("updated_time", json!(resource.updated_time));
-    put("updated_by", json!(resource.updated_by));
-    if !state.labels.is_empty() {
-        put("labels", json!(state.labels));
+/// A resource as it is rendered: its members in the order of their names, with the additional view `status.adapters`.
+#[derive(Serialize)]
+struct Rendered<'a> {
+    created_by: &'a str,
+    created_time: &'a Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_time: Option<&'a Timestamp>,
+    generation: Generation,
+    href: &'a str,
+    id: &'a str,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: &'a BTreeMap<String, String>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner_references: Option<&'a Target>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    references: &'a BTreeMap<String, Vec<Target>>,
+    spec: &'a Map<String, Value>,
+    status: RenderedStatus<'a>,
+    tenancy: &'a Tenancy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a TraceContext>,
+    updated_by: &'a str,
+    updated_time: &'a Timestamp,
+}
+
+#[derive(Serialize)]
+struct RenderedStatus<'a> {
+    adapters: Adapters<'a>,
+    conditions: &'a [Condition],
+}
+
+/// The view of the adapters' reports, by the adapter's name.
+struct Adapters<'a>(&'a BTreeMap<String, Report>);
+
+/// The view of one adapter for expressions such as `status.adapters.dns.available == "True"`.
+#[derive(Serialize)]
+struct Adapter<'a> {
+    available: &'static str,
+    conditions: &'a [ReportedCondition],
+    data: &'a Map<String, Value>,
+    last_report_time: &'a Timestamp,
+    observed_generation: Generation,
+}
+
+impl Serialize for Adapters<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, report)| {
+            let adapter = Adapter {
+                available: report.status(AVAILABLE).as_str(),
+                conditions: &report.conditions,
+                data: &report.data,
+                last_report_time: &report.last_report_time,
+                observed_generation: report.observed_generation,
+            };
+            (name, adapter)
+        }))
     }
-    if !state.references.is_empty() {
-        put("references", json!(state.references));
-    }
-    if let Some(owner) = &resource.owner {
-        put("owner_references", json!(owner));
-    }
-    if let Some(deleted) = &resource.deleted_time {
-        put("deleted_time", json!(deleted));
-    }
-    if let Some(by) = &resource.deleted_by {
-        put("deleted_by", json!(by));
-    }
-    if let Some(trace) = &state.trace {
-        put("traceparent", json!(trace));
-    }
-    object
 }
 
 /// Renders a resource as JSON text.
 pub fn text(resource: &Resource) -> String {
-    Value::Object(self::resource(resource)).to_string()
+    let state = &resource.state;
+    let rendered = Rendered {
+        created_by: &resource.created_by,
+        created_time: &resource.created_time,
+        deleted_by: resource.deleted_by.as_deref(),
+        deleted_time: resource.deleted_time.as_ref(),
+        generation: resource.generation,
+        href: &resource.href,
+        id: &resource.id,
+        kind: &resource.kind,
+        labels: &state.labels,
+        name: &resource.name,
+        owner_references: resource.owner.as_ref(),
+        references: &state.references,
+        spec: &resource.spec,
+        status: RenderedStatus { adapters: Adapters(&state.reports), conditions: &state.conditions },
+        tenancy: &state.tenancy,
+        traceparent: state.trace.as_ref(),
+        updated_by: &resource.updated_by,
+        updated_time: &resource.updated_time,
+    };
+    // Maps with texts as keys always serialise.
+    serde_json::to_string(&rendered).unwrap_or_default()
 }
 
 /// The end of each event.
@@ -94,17 +143,6 @@ pub fn parse(object: &Value) -> Option<Resource> {
             trace: text("traceparent").and_then(|trace| trace.parse().ok()),
             ..State::default()
         },
-    })
-}
-
-/// Renders the view of one adapter for expressions such as `status.adapters.dns.available == "True"`.
-fn adapter(report: &Report) -> Value {
-    json!({
-        "available": report.status(AVAILABLE).as_str(),
-        "observed_generation": report.observed_generation,
-        "conditions": report.conditions,
-        "data": report.data,
-        "last_report_time": report.last_report_time,
     })
 }
 

@@ -37,7 +37,7 @@ use crate::mapping::{Evaluator, Mapper};
 use crate::resource::Resource;
 use crate::sealed::Keyring;
 use crate::spec_schema::SpecSchemas;
-use crate::store::{Lock, Object, Store, Stored, Write};
+use crate::store::{Committed, Lock, Object, Prepared, Store, Stored, Write};
 use crate::tenancy::{Reach, Tenancy};
 
 use group::Group;
@@ -201,10 +201,21 @@ impl Service {
 
     /// Commits a write, and then notifies the readers of the change stream.
     async fn commit(&self, write: Write) -> Result<(), Failure> {
-        if let Some(version) = write.commit().await? {
+        self.commit_prepared(write.prepare().await?, false).await.map(drop)
+    }
+
+    /// Commits a prepared write, and then notifies the readers of the change stream. With `again` it may begin the next write,
+    /// which it returns.
+    async fn commit_prepared(&self, prepared: Prepared, again: bool) -> Result<Option<Write>, Failure> {
+        let Committed { version, next } = if again {
+            prepared.commit_and_begin(self.store().database()).await?
+        } else {
+            Committed { version: prepared.commit().await?, next: None }
+        };
+        if let Some(version) = version {
             self.store().announce(version);
         }
-        Ok(())
+        Ok(next)
     }
 }
 

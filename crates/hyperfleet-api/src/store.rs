@@ -58,7 +58,7 @@ pub use recent::Changes;
 pub use recorded::Recorded;
 pub use rows::Stored;
 pub use version::Version;
-pub use write::{Lock, Write};
+pub use write::{Committed, Lock, Prepared, Write};
 
 /// The store of resources, transitions and changes. Clones share their connections.
 #[derive(Clone, Debug)]

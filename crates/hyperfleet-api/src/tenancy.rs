@@ -43,11 +43,21 @@ impl Reach {
         }
     }
 
-    /// Returns the SQL condition on a column with the tenancy as JSON.
+    /// Returns true if it is one tenant's, for whose resources there are indexes. Resources without an owner have none: in a
+    /// fleet without tenants each write would have to maintain them.
+    pub(crate) fn is_indexed(&self) -> bool {
+        matches!(self, Self::Tenant(tenancy) if !tenancy.is_empty())
+    }
+
+    /// Returns the SQL condition on a column with the tenancy as JSON. Where there are indexes it has their condition, in its
+    /// words.
     pub(crate) fn sql(&self, column: &str, parameters: &mut Parameters) -> String {
         match self {
             Self::Unlimited | Self::AllTenants => "1 = 1".to_owned(),
-            Self::Tenant(tenancy) => format!("{column} = {}", parameters.add(Value::Text(text(tenancy)))),
+            Self::Tenant(tenancy) => {
+                let equals = format!("{column} = {}", parameters.add(Value::Text(text(tenancy))));
+                if self.is_indexed() { format!("{equals} AND {column} <> '{{}}'") } else { equals }
+            }
         }
     }
 }

@@ -132,7 +132,7 @@ impl Writer<'_> {
         let is_equality = matches!(test, Test::Compare(Comparison::Equal, _));
         // Conditions change often, so they have no index by tenancy.
         let has_index = if reach.is_limited() {
-            is_label && is_equality
+            is_label && is_equality && reach.is_indexed()
         } else {
             ["value", "status", "reason"].contains(&column.name)
         };

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::time::{Instant, timeout};
 
 use super::failure::Failure;
 use crate::store::StoreError;
@@ -17,10 +17,14 @@ const MAX_TOGETHER: usize = 32;
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of these transactions at once: while one waits for its commit, the next one is prepared.
 const MAX_SERVERS: usize = 2;
+/// Maximum time that the next transaction waits until the one before is prepared, which may wait for other servers.
+const MAX_PREPARATION: Duration = Duration::from_millis(50);
 
 /// The operations of a type that wait for a transaction.
 pub(super) struct Group<Operation, Done> {
     queue: Mutex<Queue<Operation, Done>>,
+    /// The turn to prepare a transaction. Meanwhile the operations wait that the next one takes together.
+    preparation: Semaphore,
 }
 
 struct Queue<Operation, Done> {
@@ -49,6 +53,17 @@ impl<Operation, Done> Group<Operation, Done> {
         is_needed
     }
 
+    /// Waits for the turn to prepare a transaction, but not long.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        timeout(MAX_PREPARATION, self.preparation.acquire()).await.ok()?.ok()
+    }
+
+    /// Returns true if operations wait.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.queue.lock().unwrap_or_else(PoisonError::into_inner).waiting.is_empty()
+    }
+
     /// Takes the next operations, without those whose request has ended. With none the caller no longer serves the queue.
     pub(super) fn next(&self) -> Option<Vec<Waiting<Operation, Done>>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +83,7 @@ impl<Operation, Done> Group<Operation, Done> {
 
 impl<Operation, Done> Default for Group<Operation, Done> {
     fn default() -> Self {
-        Self { queue: Mutex::new(Queue { waiting: VecDeque::new(), servers: 0 }) }
+        Self { queue: Mutex::new(Queue { waiting: VecDeque::new(), servers: 0 }), preparation: Semaphore::new(1) }
     }
 }
 
@@ -123,5 +138,27 @@ mod tests {
         let (_, _waits) = add(&group, 2);
         assert_eq!(next(&group), Some(vec![2]));
         assert!(matches!(late.try_recv(), Ok(Err(Failure::Store(error))) if error.is_unavailable()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_ones_wait_for_a_preparation_but_not_long() {
+        let group = Group::<u32, ()>::default();
+        let first = group.turn().await;
+        assert!(first.is_some());
+        let began = Instant::now();
+        assert!(group.turn().await.is_none(), "one prepares at a time");
+        assert_eq!(began.elapsed().as_millis() / 10, MAX_PREPARATION.as_millis() / 10);
+        drop(first);
+        assert!(group.turn().await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_group_knows_that_it_is_waited_for() {
+        let group = Group::default();
+        assert!(!group.is_waited_for());
+        let (_, _waits) = add(&group, 1);
+        assert!(group.is_waited_for());
+        next(&group);
+        assert!(!group.is_waited_for());
     }
 }

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::oneshot;
+use tokio::sync::{SemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::group::{Group, Waiting};
@@ -39,6 +39,21 @@ pub(super) trait Operation: Sized + Send + Sync + 'static {
 /// The result of an operation in a shared transaction; `None` if it has to be carried out alone.
 type Shared<O> = Option<Result<<O as Operation>::Done, Failure>>;
 
+/// The means of a transaction of several operations.
+struct Means<'a> {
+    /// The turn to prepare it, which ends when nothing is left but the commit.
+    turn: Option<SemaphorePermit<'a>>,
+    /// The write, if it has begun.
+    begun: Option<Write>,
+}
+
+/// The results of a transaction of several operations.
+struct Together<O: Operation> {
+    results: Vec<Shared<O>>,
+    /// The next write, if it has begun.
+    next: Option<Write>,
+}
+
 /// Carries out an operation, together with those that wait at the same time.
 pub(super) async fn perform<O: Operation>(service: &Service, operation: O) -> Result<O::Done, Failure> {
     let (answer, answered) = oneshot::channel();
@@ -49,16 +64,32 @@ pub(super) async fn perform<O: Operation>(service: &Service, operation: O) -> Re
 }
 
 async fn serve<O: Operation>(service: Service) {
-    while let Some(next) = O::group(&service).next() {
-        carry_out(&service, next).await;
+    let mut begun = None;
+    loop {
+        let turn = O::group(&service).turn().await;
+        let Some(next) = O::group(&service).next() else { break };
+        begun = carry_out(&service, next, Means { turn, begun }).await;
+    }
+    // Their requests have ended meanwhile.
+    if let Some(write) = begun {
+        let _dropping_it_does_so_too = write.roll_back().await;
     }
 }
 
-async fn carry_out<O: Operation>(service: &Service, operations: Vec<Waiting<O, O::Done>>) {
+/// Carries out operations. Returns the next write if it has begun.
+async fn carry_out<O: Operation>(
+    service: &Service,
+    operations: Vec<Waiting<O, O::Done>>,
+    means: Means<'_>,
+) -> Option<Write> {
     // A panic in one operation must not end the others: each is then carried out alone.
-    let together = AssertUnwindSafe(together(service, &operations)).catch_unwind();
+    let together = AssertUnwindSafe(together(service, &operations, means)).catch_unwind();
+    let mut next = None;
     let shared = match timeout(MAX_TIME, together).await {
-        Ok(Ok(Ok(results))) => results,
+        Ok(Ok(Ok(done))) => {
+            next = done.next;
+            done.results
+        }
         Ok(Ok(Err(Failure::Store(error)))) if operations.len() == 1 || error.is_unavailable() => {
             failed(&operations, &error)
         }
@@ -79,6 +110,7 @@ async fn carry_out<O: Operation>(service: &Service, operations: Vec<Waiting<O, O
             let _the_request_has_ended = answer.send(result);
         });
     }
+    next
 }
 
 /// Carries out operations in one transaction, without those whose resource another transaction has locked. Fails if a
@@ -86,8 +118,12 @@ async fn carry_out<O: Operation>(service: &Service, operations: Vec<Waiting<O, O
 async fn together<O: Operation>(
     service: &Service,
     operations: &[Waiting<O, O::Done>],
-) -> Result<Vec<Shared<O>>, Failure> {
-    let mut write = service.store().write().await?;
+    Means { turn, begun }: Means<'_>,
+) -> Result<Together<O>, Failure> {
+    let mut write = match begun {
+        Some(write) => write,
+        None => service.store().write().await?,
+    };
     let ids: BTreeSet<_> = operations.iter().filter_map(|waiting| Some(waiting.operation.locks()?.0)).collect();
     if !ids.is_empty() {
         write.lock_free(&ids.into_iter().map(str::to_owned).collect::<Vec<_>>()).await?;
@@ -105,8 +141,10 @@ async fn together<O: Operation>(
             result => results.push(Some(result)),
         }
     }
-    service.commit(write).await?;
-    Ok(results)
+    let prepared = write.prepare().await?;
+    drop(turn);
+    let next = service.commit_prepared(prepared, O::group(service).is_waited_for()).await?;
+    Ok(Together { results, next })
 }
 
 /// Carries out an operation in a transaction of its own.

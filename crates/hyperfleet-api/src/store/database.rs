@@ -1,5 +1,6 @@
 //! Connection pools, transactions and rows of either database.
 
+mod arguments;
 mod interrupt;
 mod lease;
 #[cfg(test)]
@@ -7,21 +8,23 @@ mod tests;
 
 use std::sync::Arc;
 
-use sqlx::postgres::{PgArguments, PgPool, PgRow};
-use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
-use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Sqlite};
+use sqlx::postgres::{PgPool, PgRow};
+use sqlx::sqlite::{SqlitePool, SqliteRow};
+use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::commits::Commits;
 use super::error::StoreError;
 use super::meter::{QueryLabels, QueryMeter};
-use super::sql::{Dialect, Parameters, Value};
+use super::sql::{Dialect, Parameters};
+use arguments::{postgres, sqlite};
 use interrupt::Interrupt;
 use lease::Lease;
 
 /// Statements of writes find few rows by keys: one plan for all parameters saves planning each of them.
 const BEGIN_WRITE: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
+const COMMIT_AND_BEGIN_WRITE: &str = "COMMIT; BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
 
 /// The connection pools of a database.
 #[derive(Clone, Debug)]
@@ -325,6 +328,20 @@ impl Transaction {
         meter.measure(QueryLabels::COMMIT, committed).await
     }
 
+    /// Commits the transaction, and in the same message begins another one of reads and writes on its connection if the pool
+    /// has others; `None` if it has only committed.
+    pub async fn commit_and_begin(mut self, database: &Database) -> Result<Option<Self>, StoreError> {
+        let (Open::Postgres(lease), Pools::Postgres(pool)) = (&mut self.open, &database.pools) else {
+            return self.commit().await.map(|()| None);
+        };
+        if pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections() {
+            return self.commit().await.map(|()| None);
+        }
+        let committed = async { Ok(lease.run(COMMIT_AND_BEGIN_WRITE).await?) };
+        self.meter.measure(QueryLabels::COMMIT, committed).await?;
+        Ok(Some(self))
+    }
+
     /// Undoes the transaction and releases its locks.
     pub async fn roll_back(self) -> Result<(), StoreError> {
         let done = match self.open {
@@ -357,37 +374,4 @@ impl Row {
     pub fn optional_number(&self, column: usize) -> Result<Option<i64>, StoreError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
-}
-
-fn sqlite(parameters: Parameters) -> Result<SqliteArguments, StoreError> {
-    let mut arguments = SqliteArguments::default();
-    for value in parameters.0 {
-        match value {
-            Value::NoText => arguments.add(None::<String>),
-            Value::NoNumber => arguments.add(None::<i64>),
-            Value::Text(text) => arguments.add(text),
-            Value::Number(number) => arguments.add(number),
-            Value::Real(number) => arguments.add(number),
-            Value::Texts(_) | Value::Numbers(_) => Err("SQLite has no arrays".into()),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(arguments)
-}
-
-fn postgres(parameters: Parameters) -> Result<PgArguments, StoreError> {
-    let mut arguments = PgArguments::default();
-    for value in parameters.0 {
-        match value {
-            Value::NoText => arguments.add(None::<String>),
-            Value::NoNumber => arguments.add(None::<i64>),
-            Value::Text(text) => arguments.add(text),
-            Value::Number(number) => arguments.add(number),
-            Value::Real(number) => arguments.add(number),
-            Value::Texts(texts) => arguments.add(texts),
-            Value::Numbers(numbers) => arguments.add(numbers),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(arguments)
 }

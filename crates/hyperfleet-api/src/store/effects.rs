@@ -1,6 +1,7 @@
 //! The effects of a write, which are stored together: one message to the database, whatever their number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fleet_model::{Condition, Transition};
 
@@ -9,9 +10,10 @@ use super::database::{Row, Transaction};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::statements::Statements;
+use super::statements::{Statements, chunks, insert_or, insert_rows};
 use super::transition;
-use crate::resource::{Resource, State};
+use super::version;
+use crate::resource::{Resource, State, Target};
 use crate::tenancy;
 
 /// Maximum number of transitions stored for a resource.
@@ -31,13 +33,20 @@ pub(super) struct Effects {
 /// A changed resource.
 #[derive(Debug)]
 struct Updated {
-    /// The stored state.
-    before: State,
-    after: Stored,
+    before: Indexed,
+    after: Arc<Stored>,
     /// The JSON of the resource.
     object: String,
     /// True if more than the state has changed.
     is_complete: bool,
+}
+
+/// The parts of a stored state that the tables for searches have.
+#[derive(Debug)]
+struct Indexed {
+    labels: BTreeMap<String, String>,
+    references: BTreeMap<String, Vec<Target>>,
+    conditions: Vec<Condition>,
 }
 
 // === impl Effects ===
@@ -49,21 +58,18 @@ impl Effects {
     }
 
     /// Adds a changed resource with its JSON. `before` is the resource as the write has read it.
-    pub(super) fn update(&mut self, before: &Stored, after: Stored, object: String) {
-        let mut rest = before.resource.clone();
-        let state = std::mem::replace(&mut rest.state, after.resource.state.clone());
-        let is_complete = rest != after.resource || before.sealed != after.sealed;
-        let id = after.resource.id.clone();
-        match self.updated.get_mut(&id) {
-            Some(earlier) => {
-                earlier.is_complete |= is_complete;
-                earlier.after = after;
-                earlier.object = object;
-            }
-            None => {
-                self.updated.insert(id, Updated { before: state, after, object, is_complete });
-            }
+    pub(super) fn update(&mut self, before: &Stored, after: Arc<Stored>, object: String) {
+        let is_complete = before.sealed != after.sealed || differs_beyond_state(&before.resource, &after.resource);
+        if let Some(earlier) = self.updated.get_mut(&after.resource.id) {
+            earlier.is_complete |= is_complete;
+            earlier.after = after;
+            earlier.object = object;
+            return;
         }
+        let State { labels, references, conditions, .. } = &before.resource.state;
+        let before = Indexed { labels: labels.clone(), references: references.clone(), conditions: conditions.clone() };
+        let id = after.resource.id.clone();
+        self.updated.insert(id, Updated { before, after, object, is_complete });
     }
 
     /// Adds transitions of a resource.
@@ -73,9 +79,28 @@ impl Effects {
 
     /// Stores the effects. Afterwards there are none.
     pub(super) async fn flush(&mut self, transaction: &mut Transaction) -> Result<(), StoreError> {
+        let mut statements = Statements::new(transaction.dialect());
+        let transitions = self.add_to(&mut statements, transaction).await?;
+        if transaction.dialect() == Dialect::Postgres && !statements.is_empty() {
+            let done = statements.effects_done();
+            let sql = ending(&format!("(SELECT 0 AS version, '' AS epoch WHERE {done}) c"), transitions.as_deref());
+            statements.add(sql);
+        }
+        let rows = statements.run(transaction).await?;
+        prune(transaction, &rows).await
+    }
+
+    /// Adds the statements that store the effects, after which there are none. Returns the name of the rows of transitions.
+    pub(super) async fn add_to(
+        &mut self,
+        statements: &mut Statements,
+        transaction: &mut Transaction,
+    ) -> Result<Option<String>, StoreError> {
         let Self { inserted, updated, transitions } = std::mem::take(self);
         let updated: Vec<_> = updated.into_values().collect();
         let mut index = Index::default();
+        let is_new = |id: &String| inserted.iter().any(|(stored, _)| stored.resource.id == *id);
+        let are_first = transitions.iter().all(|(id, _)| is_new(id));
         let mut rows = Vec::with_capacity(inserted.len());
         for (stored, object) in inserted {
             index.add(&stored.resource, None);
@@ -88,21 +113,55 @@ impl Effects {
                 complete.push(rows::values(&after, object)?);
             } else {
                 let state = rows::document(&after.resource.state, "resources.state")?;
-                states.push([after.resource.id, state, object].map(Value::Text).to_vec());
+                states.push([after.resource.id.clone(), state, object].map(Value::Text).to_vec());
             }
         }
         index.clear(transaction).await?;
-        let mut statements = Statements::new(transaction.dialect());
-        insert(&mut statements, rows);
-        // A resource that exists is refused as such, not by the key of one of its other rows.
-        statements.come_first(transaction).await?;
-        update(&mut statements, &rows::WRITTEN, complete);
-        update(&mut statements, &["id", "state", "object"], states);
-        index.store(&mut statements);
-        store_transitions(&mut statements, transitions);
-        let stored = statements.run(transaction).await?;
-        prune(transaction, stored).await
+        // The first one: a resource that exists is refused as such, not by the key of one of its other rows.
+        insert(statements, rows);
+        update(statements, &rows::WRITTEN, complete);
+        update(statements, &["id", "state", "object"], states);
+        index.store(statements);
+        Ok(store_transitions(statements, transitions, are_first))
     }
+}
+
+/// Returns the statement on PostgreSQL for the row of versions `c`, once for each resource that has too many transitions, with
+/// its id, and at least once. The transitions are the rows with that name.
+pub(super) fn ending(from: &str, transitions: Option<&str>) -> String {
+    let columns = version::COLUMNS;
+    match transitions {
+        Some(name) => {
+            format!("SELECT {columns}, t.resource_id FROM {from} LEFT JOIN {name} t ON t.number > {TRANSITIONS_KEPT}")
+        }
+        None => format!("SELECT {columns}, NULL::text FROM {from}"),
+    }
+}
+
+/// Returns true if anything but the state of two resources differs.
+fn differs_beyond_state(one: &Resource, other: &Resource) -> bool {
+    let Resource {
+        id,
+        kind,
+        name,
+        href,
+        owner,
+        spec,
+        generation,
+        created_time,
+        created_by,
+        updated_time,
+        updated_by,
+        deleted_time,
+        deleted_by,
+        state: _,
+    } = one;
+    let names = (id, kind, name, href, owner) == (&other.id, &other.kind, &other.name, &other.href, &other.owner);
+    let desired = (spec, generation) == (&other.spec, &other.generation);
+    let created = (created_time, created_by) == (&other.created_time, &other.created_by);
+    let updated = (updated_time, updated_by) == (&other.updated_time, &other.updated_by);
+    let deleted = (deleted_time, deleted_by) == (&other.deleted_time, &other.deleted_by);
+    !(names && desired && created && updated && deleted)
 }
 
 fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
@@ -112,7 +171,7 @@ fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
             rows::WRITTEN.iter().enumerate().map(|(index, column)| value(index, column, dialect)).collect();
         let table = statements.parameters().table(dialect, rows);
         let columns = rows::WRITTEN.join(", ");
-        statements.add(format!("INSERT INTO resources ({columns}) SELECT {} FROM {table}", values.join(", ")));
+        statements.add_effect(&format!("INSERT INTO resources ({columns}) SELECT {} FROM {table}", values.join(", ")));
     }
 }
 
@@ -124,7 +183,7 @@ fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<V
         let sets: Vec<_> = columns.iter().enumerate().skip(1).map(set).collect();
         let table = statements.parameters().table(dialect, rows);
         let sets = sets.join(", ");
-        statements.add(format!("UPDATE resources SET {sets} FROM {table} WHERE resources.id = v.column1"));
+        statements.add_effect(&format!("UPDATE resources SET {sets} FROM {table} WHERE resources.id = v.column1"));
     }
 }
 
@@ -134,36 +193,21 @@ fn value(index: usize, column: &str, dialect: Dialect) -> String {
     format!("v.column{}{cast}", index + 1)
 }
 
-/// Inserts rows into a table, which is given with its columns.
-pub(super) fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
-    insert_or(statements, columns, rows, "");
-}
-
-fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
+/// Adds transitions; returns the name that their rows have on PostgreSQL. On SQLite the third column of the rows is the id of a
+/// resource that has too many. `are_first` is true if their resources have none yet.
+fn store_transitions(
+    statements: &mut Statements,
+    transitions: Vec<(String, Transition)>,
+    are_first: bool,
+) -> Option<String> {
     let dialect = statements.dialect();
-    for rows in chunks(rows, dialect) {
-        let table = statements.parameters().table(dialect, rows);
-        statements.add(format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
-    }
-}
-
-/// Splits rows for statements on SQLite, which limits the number of their parameters.
-pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
-    let size = match dialect {
-        Dialect::Sqlite => 500,
-        Dialect::Postgres => usize::MAX,
+    let last = "COALESCE((SELECT MAX(t.number) FROM transitions t WHERE t.resource_id = v.column1), 0)";
+    let last = if are_first && dialect == Dialect::Postgres { "0" } else { last };
+    let returned = match dialect {
+        Dialect::Sqlite => format!("0, '', CASE WHEN number > {TRANSITIONS_KEPT} THEN resource_id END"),
+        Dialect::Postgres => "resource_id, number".to_owned(),
     };
-    let mut rows = rows.into_iter().peekable();
-    let mut chunks = Vec::new();
-    while rows.peek().is_some() {
-        chunks.push(rows.by_ref().take(size).collect());
-    }
-    chunks
-}
-
-/// Adds transitions; the rows of the statement are the resources with the numbers of theirs.
-fn store_transitions(statements: &mut Statements, transitions: Vec<(String, Transition)>) {
-    let dialect = statements.dialect();
+    let mut name = None;
     for transitions in chunks(transitions, dialect) {
         let mut counts: BTreeMap<String, i64> = BTreeMap::new();
         let rows = transitions.into_iter().map(|(id, transition)| {
@@ -173,22 +217,20 @@ fn store_transitions(statements: &mut Statements, transitions: Vec<(String, Tran
         });
         let table = statements.parameters().table(dialect, rows.collect());
         // The rows of a resource are locked with it: no other write gives the same numbers.
-        statements.add(format!(
+        name = Some(statements.add_awaited(format!(
             "INSERT INTO transitions (resource_id, number, adapter, type, from_status, to_status, reason, message, \
-             observed_generation, time) SELECT v.column1, v.column2 + COALESCE((SELECT MAX(t.number) FROM transitions t \
-             WHERE t.resource_id = v.column1), 0), v.column3, v.column4, v.column5, v.column6, v.column7, v.column8, \
-             v.column9, v.column10 FROM {table} RETURNING resource_id, number"
-        ));
+             observed_generation, time) SELECT v.column1, v.column2 + {last}, v.column3, v.column4, v.column5, v.column6, \
+             v.column7, v.column8, v.column9, v.column10 FROM {table} RETURNING {returned}"
+        )));
     }
+    name
 }
 
-/// Deletes the oldest transitions of the resources that have too many, of these rows of [`store_transitions`].
-async fn prune(transaction: &mut Transaction, stored: Vec<Row>) -> Result<(), StoreError> {
+/// Deletes the oldest transitions of the resources that have too many, whose ids are the third column.
+pub(super) async fn prune(transaction: &mut Transaction, rows: &[Row]) -> Result<(), StoreError> {
     let mut full = BTreeSet::new();
-    for row in stored {
-        if row.number(1)? > TRANSITIONS_KEPT {
-            full.insert(row.text(0)?);
-        }
+    for row in rows {
+        full.extend(row.optional_text(2)?);
     }
     for ids in chunks(full.into_iter().collect(), transaction.dialect()) {
         let mut parameters = Parameters::default();
@@ -228,6 +270,8 @@ struct Index {
     cleared: Vec<(&'static str, &'static str, String)>,
     labels: Vec<Vec<Value>>,
     conditions: Vec<Vec<Value>>,
+    /// Conditions of new resources.
+    first_conditions: Vec<Vec<Value>>,
     /// Ids of resources and types of conditions that they no longer have.
     vanished: Vec<(String, String)>,
     references: Vec<Vec<Value>>,
@@ -237,7 +281,7 @@ struct Index {
 
 impl Index {
     /// Adds the rows of a resource that differ from those of its stored state.
-    fn add(&mut self, resource: &Resource, old: Option<&State>) {
+    fn add(&mut self, resource: &Resource, old: Option<&Indexed>) {
         let (id, state) = (&resource.id, &resource.state);
         let text = |text: &str| Value::Text(text.to_owned());
         if old.map(|old| &old.labels) != Some(&state.labels) {
@@ -259,7 +303,12 @@ impl Index {
                 targets.iter().map(move |target| vec![text(id), text(ref_type), text(&target.id)])
             }));
         }
-        let old = old.map_or(&[][..], |old| &old.conditions);
+        let Some(old) = old else {
+            let conditions = state.conditions.iter().map(|condition| condition_values(condition, resource));
+            self.first_conditions.extend(conditions);
+            return;
+        };
+        let old = &old.conditions;
         self.conditions.extend(state.conditions.iter().filter_map(|condition| {
             let values = condition_values(condition, resource);
             let stored = old.iter().find(|old| old.kind == condition.kind).map(|old| condition_values(old, resource));
@@ -284,10 +333,12 @@ impl Index {
         let labels = "resource_labels (resource_id, key, value, kind, tenancy, created_time)";
         insert_rows(statements, labels, self.labels);
         insert_rows(statements, "resource_references (source_id, ref_type, target_id)", self.references);
+        let conditions = "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
+                          last_transition_time, reason, kind, created_time)";
+        insert_rows(statements, conditions, self.first_conditions);
         insert_or(
             statements,
-            "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
-             last_transition_time, reason, kind, created_time)",
+            conditions,
             self.conditions,
             " WHERE true ON CONFLICT (resource_id, type) DO UPDATE SET status = excluded.status, \
              observed_generation = excluded.observed_generation, last_updated_time = excluded.last_updated_time, \

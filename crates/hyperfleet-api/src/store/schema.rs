@@ -65,6 +65,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0010-fewer-indexes.sqlite.sql"),
         postgres: include_str!("schema/0010-fewer-indexes.postgres.sql"),
     },
+    Migration {
+        id: "0011-tenants",
+        sqlite: include_str!("schema/0011-tenants.sqlite.sql"),
+        postgres: include_str!("schema/0011-tenants.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

@@ -2,7 +2,7 @@
 
 use super::database::{Row, Transaction};
 use super::error::StoreError;
-use super::sql::{Dialect, Parameters};
+use super::sql::{Dialect, Parameters, Value};
 
 /// Statements of one transaction that take one message to the database and one response, whatever their number.
 ///
@@ -13,6 +13,8 @@ use super::sql::{Dialect, Parameters};
 pub(super) struct Statements {
     dialect: Dialect,
     parts: Vec<String>,
+    /// On PostgreSQL, the names of the parts that [`Statements::effects_done`] waits for.
+    effects: Vec<String>,
     parameters: Parameters,
 }
 
@@ -21,12 +23,17 @@ pub(super) struct Statements {
 impl Statements {
     /// Returns no statements yet.
     pub(super) fn new(dialect: Dialect) -> Self {
-        Self { dialect, parts: Vec::new(), parameters: Parameters::default() }
+        Self { dialect, parts: Vec::new(), effects: Vec::new(), parameters: Parameters::default() }
     }
 
     /// The SQL dialect.
     pub(super) fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Returns true if there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
     }
 
     /// The parameters, to which those of the next statement are added.
@@ -40,17 +47,35 @@ impl Statements {
         format!("part{}", self.parts.len())
     }
 
-    /// Executes the statements so far before those that follow, so that their errors come first.
-    pub(super) async fn come_first(&mut self, transaction: &mut Transaction) -> Result<(), StoreError> {
-        if self.dialect == Dialect::Postgres {
-            std::mem::replace(self, Self::new(self.dialect)).run(transaction).await?;
+    /// Adds a statement that writes rows and returns nothing, before which no later one that asks for
+    /// [`Statements::effects_done`] begins.
+    pub(super) fn add_effect(&mut self, sql: &str) {
+        match self.dialect {
+            Dialect::Sqlite => drop(self.add(sql.to_owned())),
+            Dialect::Postgres => drop(self.add_awaited(format!("{sql} RETURNING 1"))),
         }
-        Ok(())
+    }
+
+    /// Adds the same with rows that it returns.
+    pub(super) fn add_awaited(&mut self, sql: String) -> String {
+        let name = self.add(sql);
+        self.effects.push(name.clone());
+        name
+    }
+
+    /// Returns a condition, always true, whose evaluation carries out the effects so far in their order: what has it does not
+    /// begin before them, and an error of an earlier effect comes before one of a later. SQLite needs none.
+    pub(super) fn effects_done(&self) -> String {
+        if self.dialect == Dialect::Sqlite || self.effects.is_empty() {
+            return "1 = 1".to_owned();
+        }
+        let counts: Vec<_> = self.effects.iter().map(|name| format!("(SELECT COUNT(*) FROM {name})")).collect();
+        format!("{} >= 0", counts.join(" + "))
     }
 
     /// Executes the statements and returns the rows of the last one; on SQLite those of all.
     pub(super) async fn run(self, transaction: &mut Transaction) -> Result<Vec<Row>, StoreError> {
-        let Self { dialect, mut parts, parameters } = self;
+        let Self { dialect, mut parts, parameters, effects: _named } = self;
         let Some(last) = parts.pop() else { return Ok(Vec::new()) };
         if parts.is_empty() {
             return transaction.fetch(last, parameters).await;
@@ -65,4 +90,32 @@ impl Statements {
         };
         transaction.fetch(sql, parameters).await
     }
+}
+
+/// Inserts rows into a table, which is given with its columns.
+pub(super) fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
+    insert_or(statements, columns, rows, "");
+}
+
+/// Inserts rows likewise, with what follows the rows in the statement.
+pub(super) fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
+    let dialect = statements.dialect();
+    for rows in chunks(rows, dialect) {
+        let table = statements.parameters().table(dialect, rows);
+        statements.add_effect(&format!("INSERT INTO {columns} SELECT * FROM {table}{conflict}"));
+    }
+}
+
+/// Splits rows for statements on SQLite, which limits the number of their parameters.
+pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
+    let size = match dialect {
+        Dialect::Sqlite => 500,
+        Dialect::Postgres => usize::MAX,
+    };
+    let mut rows = rows.into_iter().peekable();
+    let mut chunks = Vec::new();
+    while rows.peek().is_some() {
+        chunks.push(rows.by_ref().take(size).collect());
+    }
+    chunks
 }

@@ -3,10 +3,9 @@
 use jiff::Timestamp;
 
 use super::database::Row;
-use super::effects::insert_rows;
 use super::rows::{generation, json, time};
 use super::sql::{Dialect, Parameters, Value};
-use super::statements::Statements;
+use super::statements::{Statements, insert_rows};
 use super::write::Write;
 use super::{Page, Store, StoreError};
 use crate::tenancy::Reach;

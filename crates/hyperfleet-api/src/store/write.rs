@@ -1,17 +1,18 @@
 //! Write transactions: lock, insert, update and remove resources, with their transitions and changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fleet_model::Transition;
 use jiff::Timestamp;
 
 use super::change::{Change, ChangeKind};
-use super::database::Transaction;
-use super::effects::{self, Effects, chunks, delete};
+use super::database::{Database, Transaction};
+use super::effects::{self, Effects, delete};
 use super::error::StoreError;
 use super::rows::{self, Stored};
 use super::sql::{Dialect, Parameters, Value};
-use super::statements::Statements;
+use super::statements::{Statements, chunks};
 use super::version::{self, Version};
 use crate::render;
 use crate::resource::Resource;
@@ -35,9 +36,25 @@ pub enum Lock {
 pub struct Write {
     transaction: Transaction,
     /// Resources that were locked together, as they are after this write so far.
-    locked: BTreeMap<String, Stored>,
+    locked: BTreeMap<String, Arc<Stored>>,
     effects: Effects,
     changes: Vec<Change>,
+}
+
+/// A write of which nothing is left but the commit. Dropping it undoes it.
+#[derive(Debug)]
+pub struct Prepared {
+    transaction: Transaction,
+    version: Option<Version>,
+}
+
+/// A committed write.
+#[derive(Debug)]
+pub struct Committed {
+    /// The newest version, if any.
+    pub version: Option<Version>,
+    /// The next write, if it has begun.
+    pub next: Option<Write>,
 }
 
 // === impl Write ===
@@ -58,7 +75,7 @@ impl Write {
         let mut parameters = Parameters::default();
         let condition = parameters.one_of(dialect, "r.id", ids);
         for stored in self.select(&condition, parameters, Some(Lock::ChangeIfFree)).await? {
-            self.locked.insert(stored.resource.id.clone(), stored);
+            self.locked.insert(stored.resource.id.clone(), Arc::new(stored));
         }
         Ok(())
     }
@@ -71,7 +88,7 @@ impl Write {
     /// Locks a resource within reach until the end of the transaction and returns it.
     pub async fn lock(&mut self, id: &str, lock: Lock, reach: &Reach) -> Result<Option<Stored>, StoreError> {
         if let (Some(stored), Lock::Change) = (self.locked.get(id), lock) {
-            return Ok(reach.covers(&stored.resource.state.tenancy).then(|| stored.clone()));
+            return Ok(reach.covers(&stored.resource.state.tenancy).then(|| Stored::clone(stored)));
         }
         let mut parameters = Parameters::default();
         let id = parameters.add(Value::Text(id.to_owned()));
@@ -135,8 +152,9 @@ impl Write {
     }
 
     fn replace(&mut self, before: &Stored, after: Stored, object: String) {
+        let after = Arc::new(after);
         if let Some(locked) = self.locked.get_mut(&after.resource.id) {
-            locked.clone_from(&after);
+            *locked = Arc::clone(&after);
         }
         self.effects.update(before, after, object);
     }
@@ -161,12 +179,20 @@ impl Write {
     }
 
     /// Assigns versions to the recorded changes and commits; returns the newest version, if any.
-    pub async fn commit(mut self) -> Result<Option<Version>, StoreError> {
-        self.flush().await?;
+    pub async fn commit(self) -> Result<Option<Version>, StoreError> {
+        self.prepare().await?.commit().await
+    }
+
+    /// Stores all that is left but the commit.
+    pub async fn prepare(mut self) -> Result<Prepared, StoreError> {
         let changes = std::mem::take(&mut self.changes);
-        let version = if changes.is_empty() { None } else { Some(self.number(changes).await?) };
-        self.transaction.commit().await?;
-        Ok(version)
+        let version = if changes.is_empty() {
+            self.flush().await?;
+            None
+        } else {
+            Some(self.number(changes).await?)
+        };
+        Ok(Prepared { transaction: self.transaction, version })
     }
 
     /// Undoes the write and releases its locks. Dropping it does so as well, but later.
@@ -174,19 +200,23 @@ impl Write {
         self.transaction.roll_back().await
     }
 
-    /// Stores the changes with the next versions, and returns the newest one.
+    /// Stores the effects so far, then the changes with the next versions, and returns the newest one.
     async fn number(&mut self, changes: Vec<Change>) -> Result<Version, StoreError> {
         let dialect = self.transaction.dialect();
         let mut statements = Statements::new(dialect);
+        let transitions = self.effects.add_to(&mut statements, &mut self.transaction).await?;
         let count = statements.parameters().add(Value::Number(i64::try_from(changes.len()).unwrap_or(i64::MAX)));
-        // The counter's row is locked until the commit, so that versions are committed in their order.
         let columns = version::COLUMNS;
-        let counted = statements.add(match dialect {
-            Dialect::Sqlite => format!("UPDATE change_counter SET version = version + {count} WHERE id = 1"),
+        // The counter's row is locked until the commit, so that versions are committed in their order; and last of all that
+        // other transactions may wait for, so that no two wait for each other.
+        let counting = format!("UPDATE change_counter SET version = version + {count} WHERE id = 1");
+        let counted = match dialect {
+            Dialect::Sqlite => statements.add(counting),
             Dialect::Postgres => {
-                format!("UPDATE change_counter SET version = version + {count} WHERE id = 1 RETURNING {columns}")
+                let done = statements.effects_done();
+                statements.add(format!("{counting} AND {done} RETURNING {columns}"))
             }
-        });
+        };
         let counter = if dialect == Dialect::Postgres { &counted } else { "change_counter" };
         effects::count(&mut statements, &changes);
         let rows: Vec<_> = changes.into_iter().zip(1..).map(|(change, number)| change.values(number)).collect();
@@ -198,10 +228,14 @@ impl Write {
                  FROM {counter} AS counter CROSS JOIN {table}"
             ));
         }
-        statements.add(format!("SELECT {columns} FROM {counter}"));
+        statements.add(match dialect {
+            Dialect::Sqlite => format!("SELECT {columns}, NULL FROM change_counter"),
+            Dialect::Postgres => effects::ending(counter, transitions.as_deref()),
+        });
         let rows = statements.run(&mut self.transaction).await?;
+        effects::prune(&mut self.transaction, &rows).await?;
         let damaged = StoreError::Damaged { location: "change_counter" };
-        rows.first().map(Version::read).transpose()?.ok_or(damaged)
+        rows.last().map(Version::read).transpose()?.ok_or(damaged)
     }
 
     async fn select(
@@ -233,5 +267,21 @@ impl Write {
     pub(super) async fn delete(&mut self, table: &str, column: &str, id: &str) -> Result<(), StoreError> {
         self.flush().await?;
         delete(&mut self.transaction, table, &[(column, id)]).await
+    }
+}
+
+// === impl Prepared ===
+
+impl Prepared {
+    /// Commits; returns the newest version, if any.
+    pub async fn commit(self) -> Result<Option<Version>, StoreError> {
+        self.transaction.commit().await?;
+        Ok(self.version)
+    }
+
+    /// Commits, and begins the next write of many with the same message where that saves one.
+    pub async fn commit_and_begin(self, database: &Database) -> Result<Committed, StoreError> {
+        let next = self.transaction.commit_and_begin(database).await?.map(Write::new);
+        Ok(Committed { version: self.version, next })
     }
 }

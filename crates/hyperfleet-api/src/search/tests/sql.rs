@@ -97,12 +97,13 @@ fn equality_uses_the_index_of_postgresql(#[case] search: &str, #[case] expected:
     assert_eq!(sql(search, Dialect::Postgres), expected);
 }
 
-/// A search of labels and conditions reads a range of an index; tenants have one of labels only, and only for equality.
+/// A search of labels and conditions reads a range of an index; tenants have one of labels only, and only for equality, and
+/// resources without an owner have none.
 #[rstest]
 #[case(
     "labels.a = 'x'",
     r#"resource_labels f WHERE f.key = $1 AND f.value = $2 AND f.kind = $3 AND 1 = 1 [Text("a"), Text("x"), Text("Cluster")]"#,
-    r#"resource_labels f WHERE f.key = $1 AND f.value = $2 AND f.kind = $3 AND f.tenancy = $4 [Text("a"), Text("x"), Text("Cluster"), Text("{}")]"#
+    r#"resource_labels f WHERE f.key = $1 AND f.value = $2 AND f.kind = $3 AND f.tenancy = $4 AND f.tenancy <> '{}' [Text("a"), Text("x"), Text("Cluster"), Text("{\"org\":\"one\"}")]"#
 )]
 #[case(
     "labels.a != 'x'",
@@ -119,7 +120,8 @@ fn equality_uses_the_index_of_postgresql(#[case] search: &str, #[case] expected:
 #[case("labels.a = 'x' and name = 'y'", "none", "none")]
 #[case("status.conditions.A.observed_generation = 2", "none", "none")]
 fn labels_and_conditions_are_ranges(#[case] search: &str, #[case] everything: &str, #[case] tenant: &str) {
-    for (reach, expected) in [(Reach::Unlimited, everything), (Reach::default(), tenant)] {
+    let one = Reach::Tenant([("org".to_owned(), "one".to_owned())].into());
+    for (reach, expected) in [(Reach::Unlimited, everything), (one, tenant), (Reach::default(), "none")] {
         for dialect in [Dialect::Sqlite, Dialect::Postgres] {
             let mut parameters = Parameters::default();
             let range = Search::parse(search).unwrap().range(

@@ -62,6 +62,11 @@ impl Lease {
         self.connection.as_deref_mut().ok_or(sqlx::Error::WorkerCrashed)
     }
 
+    /// Runs a statement without parameters or rows.
+    pub(super) async fn run(&mut self, statement: &'static str) -> Result<(), sqlx::Error> {
+        run(self.connection()?, statement).await
+    }
+
     /// Ends the transaction with this statement and releases the connection.
     pub(super) async fn end(mut self, statement: &'static str) -> Result<(), sqlx::Error> {
         run(self.connection()?, statement).await?;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::store::sql::Parameters;
+use crate::store::tests::on_postgresql;
 use crate::store::{PoolSettings, Source, Store};
 
 /// Counts for hours.
@@ -73,4 +74,30 @@ async fn a_statement_ends_with_its_request() {
         assert_eq!(rows[0].number(0).unwrap(), 20_000);
         snapshot.commit().await.unwrap();
     }
+}
+
+/// One message commits and begins the next transaction, unless others may wait for the connection.
+#[tokio::test]
+async fn a_spare_connection_begins_the_next_transaction() {
+    on_postgresql(async |store| {
+        let database = store.database();
+        let mut write = database.begin().await.unwrap();
+        write.run("CREATE TABLE kept (number BIGINT)").await.unwrap();
+        let mut next = write.commit_and_begin(database).await.unwrap().expect("the pool has others");
+        next.run("INSERT INTO kept VALUES (1)").await.unwrap();
+        let plans = next.fetch("SHOW plan_cache_mode".to_owned(), Parameters::default()).await.unwrap();
+        assert_eq!(plans[0].text(0).unwrap(), "force_generic_plan");
+        next.roll_back().await.unwrap();
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            taken.push(database.begin().await.unwrap());
+        }
+        let mut last = taken.pop().unwrap();
+        last.run("INSERT INTO kept VALUES (2)").await.unwrap();
+        assert!(last.commit_and_begin(database).await.unwrap().is_none(), "others may wait for the connection");
+        let kept =
+            database.fetch("SELECT SUM(number)::bigint FROM kept".to_owned(), Parameters::default()).await.unwrap();
+        assert_eq!(kept[0].number(0).unwrap(), 2, "what was undone is not kept, what was committed is");
+    })
+    .await;
 }

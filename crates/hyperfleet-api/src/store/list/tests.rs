@@ -182,3 +182,57 @@ async fn sqlite_lists_ranges() {
 async fn postgresql_lists_ranges() {
     on_postgresql(ranges_agree).await;
 }
+
+/// Stores many clusters, each of one of 50 tenants, with a label.
+fn of_tenants(dialect: Dialect) -> [String; 2] {
+    let (series, analyze) = match dialect {
+        Dialect::Sqlite => (
+            "WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 5000) SELECT",
+            "PRAGMA user_version",
+        ),
+        Dialect::Postgres => ("WITH s AS (SELECT generate_series(1, 5000) AS i) SELECT", "ANALYZE"),
+    };
+    let resources = format!(
+        "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, created_by, updated_time, updated_by, spec, \
+         state, object) {series} 'c-' || i, 'Cluster', 'c-' || i, '', '{{\"org\":\"t' || (i % 50) || '\"}}', 1, i, 'me', i, 'me', \
+         '{{}}', '{{}}', '{{}}' FROM s"
+    );
+    let labels = "INSERT INTO resource_labels (resource_id, key, value, kind, tenancy, created_time) SELECT id, 'shard', 'a', kind, \
+                  tenancy, created_time FROM resources";
+    [resources, format!("{labels}; {analyze}")]
+}
+
+/// A tenant's list and its search for a label walk through the indexes by tenancy.
+async fn tenants_have_indexes(store: &Store) {
+    store.migrate(std::time::Duration::from_secs(10), Timestamp::UNIX_EPOCH).await.unwrap();
+    let dialect = store.database().dialect();
+    let mut transaction = store.database().begin().await.unwrap();
+    for sql in of_tenants(dialect).iter().flat_map(|sql| sql.split("; ")) {
+        transaction.execute(sql.to_owned(), Parameters::default()).await.unwrap();
+    }
+    let reach = Reach::Tenant([("org".to_owned(), "t7".to_owned())].into());
+    for (search, found, index) in [
+        ("", Found::All, "resources_by_tenancy"),
+        ("labels.shard = 'a'", Found::Range(0), "resource_labels_by_tenancy"),
+    ] {
+        let query = Query { search: Search::parse(search).unwrap(), ..Query::of_kind("Cluster", &reach, 20) };
+        let (sql, parameters) = query.statement(dialect, "r.id", found);
+        let (explain, column) = match dialect {
+            Dialect::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+            Dialect::Postgres => ("EXPLAIN", 0),
+        };
+        let plan = transaction.fetch(format!("{explain} {sql}"), parameters).await.unwrap();
+        let plan: Vec<_> = plan.iter().map(|row| row.text(column).unwrap()).collect();
+        assert!(plan.iter().any(|line| line.contains(index)), "{search}: {plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn sqlite_finds_a_tenants_resources_by_index() {
+    on_sqlite(tenants_have_indexes).await;
+}
+
+#[tokio::test]
+async fn postgresql_finds_a_tenants_resources_by_index() {
+    on_postgresql(tenants_have_indexes).await;
+}
