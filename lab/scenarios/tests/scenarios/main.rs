@@ -33,6 +33,6 @@ mod rotate;
 mod sign_in;
 mod status;
 mod store_drift;
+mod stores;
 mod traces;
-mod vault;
 mod why;
