@@ -1,6 +1,7 @@
 //! Settings of a run, from flags and environment, checked before the run starts.
 
 mod aws;
+mod aws_store;
 mod kubernetes_secret;
 mod parse;
 mod resolve;

@@ -32,9 +32,9 @@ use crate::contract::{
 use crate::error::{ErrorKind, Operation};
 use crate::{AwsSettings, SecretId, SecretStore, StoreError, VersionNumber};
 
-use client::{Call, Session};
+use client::{Call, Session, kind};
 use errors::NOT_FOUND;
-use requests::{kind, request_tags};
+use tags::request_tags;
 use view::{Current, View};
 
 /// The largest content of a version.
@@ -46,7 +46,7 @@ pub struct AwsStore {
     passed_over: PassedOver,
 }
 
-/// The secrets of which this client has seen a version above the current one, by the id of the current one. Whoever saw that
+/// The secrets of which this client has seen a version above the current one, by the id of the current one. A caller that saw that
 /// version as disabled decides without its record, so the next addition is on top of this current version and no other.
 #[derive(Default)]
 struct PassedOver(Mutex<BTreeMap<SecretId, String>>);
@@ -310,7 +310,7 @@ impl SecretStore for AwsStore {
             Err(error) if error.kind == ErrorKind::PendingDeletion => return Ok(Version::Absent),
             found => found?,
         };
-        let Some(requests::Found { content, labels }) = found else {
+        let Some(view::Found { content, labels }) = found else {
             return self.read_unnumbered(&call, secret, number).await;
         };
         let state = self.state(&call, secret, number, &labels).await?;

@@ -10,7 +10,7 @@
 //!
 //! The first version of a secret is the current one at once; AWS has it so.
 //!
-//! Whoever decides to pass over a version that is not current yet does so without its record. If its writer completes it
+//! A caller that decides to pass over a version that is not current yet does so without its record. If its writer completes it
 //! meanwhile, the addition on top fails: it must be decided anew.
 
 use std::time::Duration;
@@ -20,11 +20,10 @@ use secrecy::ExposeSecret as _;
 use tokio::time::{Instant, sleep};
 
 use super::AwsStore;
-use super::client::Call;
+use super::client::{Call, kind};
 use super::errors::{EXISTS, INVALID_PARAMETER};
 use super::labels::{self, CURRENT, LABELS_OF_RECORD, MAX_LABELS};
-use super::requests::{Found, kind};
-use super::view::{Current, Versions};
+use super::view::{Current, Found, Versions};
 use crate::contract::NewVersion;
 use crate::error::{ErrorKind, Operation};
 use crate::{AwsSettings, Permission, SecretId, StoreError, VersionNumber};

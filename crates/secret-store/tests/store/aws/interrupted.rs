@@ -86,7 +86,7 @@ async fn an_addition_that_ends_anywhere_is_completed_or_ignored() {
     }
 }
 
-/// A writer that is overtaken between its put and its move leads nobody to its version.
+/// A writer that is overtaken between its put and its move leads no reader to its version.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overtaken_writer_does_not_become_current() {
     let Some(moto) = Moto::new() else { return };
@@ -104,7 +104,7 @@ async fn an_overtaken_writer_does_not_become_current() {
     assert!(matches!(store.read_version(&secret_id(), number(2)).await.unwrap(), Version::Destroyed));
 }
 
-/// A version that was seen as disabled is not read, so whoever passes it over does not know its record. If it has become the
+/// A version that was seen as disabled is not read, so a writer that passes it over does not know its record. If it has become the
 /// current one meanwhile, it is looked at again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_was_passed_over_is_not_covered_once_it_is_current() {
