@@ -9,7 +9,12 @@ IMAGE_NAME     ?= pull-secret
 IMAGE_TAG      ?= $(VERSION)
 QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
+STORE          ?= google
 of_build        = VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE)
+
+# The real part of a demo's secret store; the emulator of Google's needs none.
+demo_with_vault = hack/real-parts/with.sh openbao -- sh -c \
+  'VAULT_ADDR=$$REAL_OPENBAO_ADDR VAULT_TOKEN_FILE=$$REAL_OPENBAO_TOKEN_FILE exec "$$@"' demo
 
 .DEFAULT_GOAL := help
 .PHONY: help build test lint deploy fmt demo real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-on-real-parts
@@ -17,9 +22,9 @@ of_build        = VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE)
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build, and walk one cluster through its life on a whole fleet plane
+demo: ## Build, and walk one cluster through its life on a whole fleet plane; STORE=vault gets and uses a real OpenBao
 	cargo build --locked --package pull-secret --package pull-secret-local
-	target/debug/pull-secret local demo
+	$(demo_with_$(STORE)) target/debug/pull-secret local demo --store $(STORE)
 
 test: ## Run the test suite; with CI=true the real parts are got first and must be there
 	@if [ "$(CI)" = true ]; then $(MAKE) --no-print-directory real-parts; else cargo test --locked --workspace; fi

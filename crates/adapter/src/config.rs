@@ -5,6 +5,7 @@ mod broker;
 mod builtin;
 mod check;
 mod schema;
+mod secret_store;
 mod shape;
 pub mod table;
 #[cfg(test)]
@@ -28,6 +29,8 @@ pub use account::Account;
 pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use builtin::JOB_NAMESPACE;
 pub use daemon::settings::common::Address;
+pub(crate) use secret_store::FOLDER;
+pub use secret_store::{AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
 pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
     Resources, Retry, ServiceAccount, Spec, StoreCheck,
@@ -73,6 +76,8 @@ pub struct Plan {
     pub account: Option<Account>,
     /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
     pub tracks_copies: bool,
+    /// The secret store of the runs.
+    pub store: StorePlan,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -207,6 +212,7 @@ impl Config {
             output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
             account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
+            store: checked.store,
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,

@@ -11,8 +11,8 @@ use k8s_openapi::api::batch::v1::Job;
 use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
-use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount};
-use crate::decide::{Facts, PullSecretSource, Purpose, StartRun};
+use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount, StoreKind, StorePlan};
+use crate::decide::{Facts, PullSecretSource, Purpose, StartRun, stored_copy};
 
 /// The folder for a Job's result file.
 const RESULTS: &str = "/results";
@@ -50,12 +50,16 @@ fn copy_text(copy: &StoredCopy) -> Option<String> {
     serde_json::to_string(copy).ok()
 }
 
-/// Returns the project whose quota the run counts against.
-pub fn project(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
-    match &run.copy {
-        Some(StoredCopy::Secret { project, .. }) => return Some(project.clone()),
-        Some(StoredCopy::KubernetesSecret { .. }) => return None,
-        None => {}
+/// Returns the owner of the quota that the run counts against: the project, the address of OpenBao or Vault, or the region.
+pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
+    match (&run.copy, &config.store) {
+        (Some(StoredCopy::Secret { project, .. }), _) => return Some(project.clone()),
+        (Some(StoredCopy::VaultSecret { server, .. }), _) => return Some(server.clone()),
+        (Some(StoredCopy::KubernetesSecret { .. }), _) => return None,
+        (Some(StoredCopy::AwsSecret { region, .. }), _) => return Some(format!("aws/{region}")),
+        (None, StorePlan::Vault(place)) => return Some(place.address.to_string()),
+        (None, StorePlan::Aws(place)) => return Some(format!("aws/{}", place.region)),
+        (None, StorePlan::Google) => {}
     }
     let name = config.project_variable.as_ref()?;
     let binding = config.bindings.iter().find(|binding| binding.name == *name)?;
@@ -172,7 +176,7 @@ fn annotations(
         (names::ANNOTATION_RESOURCE_CREATED, incarnation(facts.resource)),
         (names::ANNOTATION_EVENT, trigger.event.clone()),
         (names::ANNOTATION_TRACE, trigger.trace.as_ref().map(ToString::to_string)),
-        (names::ANNOTATION_PROJECT, project(config, facts, run)),
+        (names::ANNOTATION_QUOTA, quota(config, facts, run)),
         (names::ANNOTATION_COPY, run.copy.as_ref().and_then(copy_text)),
     ];
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
@@ -232,7 +236,6 @@ fn pod(config: &Config, facts: &Facts<'_>, run: &StartRun, environment: &Environ
     pod
 }
 
-/// Returns the service account of the Pod; the error names a resource that has none.
 /// Returns the service account of the resource's Jobs; the error names the part of the configuration that is invalid.
 pub fn job_account(config: &Config, facts: &Facts<'_>) -> Result<Account, String> {
     let name = service_account(config, facts)?.unwrap_or_else(|| "default".to_owned());
@@ -266,9 +269,16 @@ fn args(config: &Config, run: &StartRun) -> Vec<String> {
 fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Vec<Value> {
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
-    let of_copy = run.copy.as_ref().map(copy_variables).unwrap_or_default();
+    let store = run.copy.as_ref().map_or(Some(config.store.kind()), store_of);
+    let of_copy = match (&run.copy, &config.store) {
+        (Some(copy), _) => copy_variables(copy),
+        // The variables of the Job's template name the place.
+        (None, StorePlan::Google) => Vec::new(),
+        // No run is planned for a place that cannot be.
+        (None, _) => stored_copy(config, facts).map(|copy| place_variables(&copy)).unwrap_or_default(),
+    };
     let values = config.bindings.iter().filter_map(|binding| {
-        if of_copy.iter().any(|(name, _)| *name == binding.name) {
+        if !StoreKind::takes(store, &binding.name) || of_copy.iter().any(|(name, _)| *name == binding.name) {
             return None;
         }
         let value = binding.resolve(facts.view, placeholders)?;
@@ -284,19 +294,55 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     all.map(|(name, value)| json!({"name": name, "value": value})).collect()
 }
 
+/// Returns the store of a copy; `None` for a Kubernetes Secret.
+fn store_of(copy: &StoredCopy) -> Option<StoreKind> {
+    match copy {
+        StoredCopy::Secret { .. } => Some(StoreKind::Google),
+        StoredCopy::VaultSecret { .. } => Some(StoreKind::Vault),
+        StoredCopy::AwsSecret { .. } => Some(StoreKind::Aws),
+        StoredCopy::KubernetesSecret { .. } => None,
+    }
+}
+
 /// Returns the variables that name a copy, in place of those of the resource's current destination. `None` removes one.
 fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
+    let mut variables = place_variables(copy);
+    match copy {
+        // The Job deletes nothing else, so it gets no settings of a store.
+        StoredCopy::KubernetesSecret { namespace, name } => variables.extend([
+            (variable::SECRET_NAME, None),
+            (variable::MANAGEMENT_NAMESPACE, Some(namespace.clone())),
+            (variable::K8S_SECRET_NAME, Some(name.clone())),
+        ]),
+        _ => variables.extend([(variable::MANAGEMENT_NAMESPACE, None), (variable::K8S_SECRET_NAME, None)]),
+    }
+    variables
+}
+
+/// Returns the variables that name the place of a copy in a secret store.
+fn place_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
+    let kind = store_of(copy).and_then(StoreKind::name).map(str::to_owned);
     match copy.clone() {
         StoredCopy::Secret { project, location, name } => vec![
             (variable::GCP_PROJECT_ID, Some(project)),
             (variable::GCP_LOCATION, location),
             (variable::SECRET_NAME, Some(name)),
-            (variable::MANAGEMENT_NAMESPACE, None),
-            (variable::K8S_SECRET_NAME, None),
         ],
-        StoredCopy::KubernetesSecret { namespace, name } => {
-            vec![(variable::MANAGEMENT_NAMESPACE, Some(namespace)), (variable::K8S_SECRET_NAME, Some(name))]
-        }
+        StoredCopy::VaultSecret { server, namespace, mount, folder, name } => vec![
+            (variable::SECRET_STORE, kind),
+            (variable::VAULT_ADDR, Some(server)),
+            (variable::VAULT_NAMESPACE, namespace),
+            (variable::VAULT_MOUNT, Some(mount)),
+            (variable::VAULT_FOLDER, Some(folder)),
+            (variable::SECRET_NAME, Some(name)),
+        ],
+        StoredCopy::AwsSecret { region, folder, name } => vec![
+            (variable::SECRET_STORE, kind),
+            (variable::AWS_REGION, Some(region)),
+            (variable::AWS_FOLDER, Some(folder)),
+            (variable::SECRET_NAME, Some(name)),
+        ],
+        StoredCopy::KubernetesSecret { .. } => Vec::new(),
     }
 }
 

@@ -108,7 +108,7 @@ impl Adapter {
         if plan.tracks_copies && plan.config.spec.destinations.is_none() {
             tracing::warn!(
                 operation = "start",
-                "spec.destinations is not set: pull secrets may go to every project and namespace that a resource names"
+                "spec.destinations is not set: pull secrets may go to every project, folder and namespace that a resource names"
             );
         }
         let Parts { broker, cluster, leadership, stores } = parts;

@@ -167,7 +167,7 @@ fn secret_key(facts: &Facts) -> Option<SecretKey> {
     }
     facts.copies().into_iter().find_map(|copy| match copy {
         StoredCopy::KubernetesSecret { namespace, name } => Some(SecretKey { namespace, name }),
-        StoredCopy::Secret { .. } => None,
+        _ => None,
     })
 }
 

@@ -312,8 +312,26 @@ pub struct SecretView {
 impl Facts {
     /// The places where the report says that the pull secret is, or is about to be.
     pub fn copies(&self) -> Vec<StoredCopy> {
-        let listed = self.report.as_ref().and_then(|report| report.data.get(copy::MEMBER)).cloned();
-        serde_json::from_value(listed.unwrap_or_default()).unwrap_or_default()
+        let listed = self.report.as_ref().and_then(|report| report.data.get(copy::MEMBER)?.as_array());
+        let read = |listed: &Value| serde_json::from_value(listed.clone()).ok();
+        listed.into_iter().flatten().filter_map(read).collect()
+    }
+
+    /// Returns true if the report names this copy as the one that the last successful run has stored.
+    pub fn names_as_stored(&self, copy: &StoredCopy) -> bool {
+        let text = |member: &str| self.report.as_ref()?.data.get(member)?.as_str();
+        match copy {
+            StoredCopy::Secret { project, name, .. } => {
+                text(copy::GOOGLES_PLACE) == Some(project) && text("secretName") == Some(name)
+            }
+            StoredCopy::AwsSecret { region, folder, name } => {
+                text(copy::AWSS_PLACE) == Some(region) && text("secretPath") == Some(&format!("{folder}/{name}"))
+            }
+            StoredCopy::VaultSecret { .. } => {
+                copy.vault_path().is_some_and(|path| text("secretPath") == Some(path.as_str()))
+            }
+            StoredCopy::KubernetesSecret { .. } => false,
+        }
     }
 }
 

@@ -18,6 +18,29 @@ pub enum StoredCopy {
         /// The secret's name.
         name: String,
     },
+    /// A secret in OpenBao or Vault.
+    VaultSecret {
+        /// The address of the server.
+        server: String,
+        /// The namespace at the server; absent for the root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        namespace: Option<String>,
+        /// The mount of the KV engine.
+        mount: String,
+        /// The folder in the mount.
+        folder: String,
+        /// The secret's name.
+        name: String,
+    },
+    /// A secret in AWS Secrets Manager.
+    AwsSecret {
+        /// The region.
+        region: String,
+        /// The part of the secret's name before the last '/'.
+        folder: String,
+        /// The rest of its name.
+        name: String,
+    },
     /// The Kubernetes Secret that HyperShift reads.
     KubernetesSecret {
         /// Its namespace.
@@ -30,7 +53,35 @@ pub enum StoredCopy {
 /// The member of a report's data that lists the copies.
 pub const MEMBER: &str = "copies";
 
+/// The member of a report's data that names the project of a secret in Google Secret Manager.
+pub const GOOGLES_PLACE: &str = "gcpProject";
+/// The member of a report's data that names the server of a secret in OpenBao or Vault.
+pub const VAULTS_PLACE: &str = "vaultAddress";
+/// The member of a report's data that names the region of a secret in AWS Secrets Manager.
+pub const AWSS_PLACE: &str = "awsRegion";
+
 // === impl StoredCopy ===
+
+impl StoredCopy {
+    /// Returns the full name of a secret in OpenBao or Vault as the Job reports it: namespace, mount, folder and name. `None` for
+    /// other copies.
+    pub fn vault_path(&self) -> Option<String> {
+        let Self::VaultSecret { namespace, mount, folder, name, .. } = self else { return None };
+        Some(
+            [namespace.as_deref(), Some(mount), Some(folder), Some(name)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("/"),
+        )
+    }
+
+    /// Returns true if both may be the same secret under another name: one server has several addresses, and a namespace may
+    /// be given as the beginning of the mount. Mounts are never within each other, so the full name tells secrets apart.
+    pub fn may_be(&self, other: &Self) -> bool {
+        self == other || self.vault_path().is_some_and(|path| other.vault_path() == Some(path))
+    }
+}
 
 impl fmt::Display for StoredCopy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,6 +90,10 @@ impl fmt::Display for StoredCopy {
             Self::Secret { project, location: Some(location), name } => {
                 write!(formatter, "secret {name} of project {project} in {location}")
             }
+            Self::VaultSecret { server, .. } => {
+                write!(formatter, "secret {} at {server}", self.vault_path().unwrap_or_default())
+            }
+            Self::AwsSecret { region, folder, name } => write!(formatter, "secret {folder}/{name} of AWS in {region}"),
             Self::KubernetesSecret { namespace, name } => write!(formatter, "Kubernetes Secret {namespace}/{name}"),
         }
     }
@@ -46,6 +101,7 @@ impl fmt::Display for StoredCopy {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
     use serde_json::json;
 
     use super::*;
@@ -55,6 +111,9 @@ mod tests {
         let written = json!([
             {"kind": "secret", "project": "p-1", "name": "hyperfleet-cls-1-pull-secret"},
             {"kind": "secret", "project": "p-1", "location": "europe-west3", "name": "s"},
+            {"kind": "vaultSecret", "server": "https://v:8200", "mount": "secret", "folder": "pull-secrets", "name": "s"},
+            {"kind": "vaultSecret", "server": "https://v:8200", "namespace": "fleet/eu", "mount": "kv", "folder": "f", "name": "s"},
+            {"kind": "awsSecret", "region": "eu-west-1", "folder": "pull-secrets", "name": "s"},
             {"kind": "kubernetesSecret", "namespace": "clusters-cls-1", "name": "cls-1-pull-secret"},
         ]);
         let copies: Vec<StoredCopy> = serde_json::from_value(written.clone()).unwrap();
@@ -65,8 +124,37 @@ mod tests {
             [
                 "secret hyperfleet-cls-1-pull-secret of project p-1",
                 "secret s of project p-1 in europe-west3",
+                "secret secret/pull-secrets/s at https://v:8200",
+                "secret fleet/eu/kv/f/s at https://v:8200",
+                "secret pull-secrets/s of AWS in eu-west-1",
                 "Kubernetes Secret clusters-cls-1/cls-1-pull-secret",
             ]
         );
+    }
+
+    #[rstest]
+    #[case::another_address("https://w", None, "kv", "f", true)]
+    #[case::a_longer_mount("https://v", None, "fleet/kv", "f", false)]
+    #[case::another_mount("https://v", None, "kv-2", "f", false)]
+    #[case::another_folder("https://v", None, "kv", "g", false)]
+    #[case::another_namespace("https://v", Some("fleet"), "kv", "f", false)]
+    fn a_secret_in_vault_may_have_other_names(
+        #[case] server: &str,
+        #[case] namespace: Option<&str>,
+        #[case] mount: &str,
+        #[case] folder: &str,
+        #[case] expected: bool,
+    ) {
+        let copy = |server: &str, namespace: Option<&str>, mount: &str, folder: &str| {
+            let [server, mount, folder, name] = [server, mount, folder, "s"].map(str::to_owned);
+            StoredCopy::VaultSecret { server, namespace: namespace.map(str::to_owned), mount, folder, name }
+        };
+        let one = copy("https://v", None, "kv", "f");
+        assert_eq!(copy(server, namespace, mount, folder).may_be(&one), expected);
+        assert!(copy("https://v", Some("fleet"), "kv", "f").may_be(&copy("https://w", None, "fleet/kv", "f")));
+        let project =
+            |project: &str| StoredCopy::Secret { project: project.to_owned(), location: None, name: "s".to_owned() };
+        assert!(project("p-1").may_be(&project("p-1")) && !project("p-1").may_be(&project("p-2")));
+        assert!(!project("p-1").may_be(&one) && !one.may_be(&project("p-1")));
     }
 }

@@ -164,8 +164,8 @@ names! {
     ANNOTATION_EVENT = "hyperfleet.io/event-id";
     /// Trace that the run belongs to, in the W3C's form.
     ANNOTATION_TRACE = "hyperfleet.io/traceparent";
-    /// Google Cloud project whose quota the run counts against.
-    ANNOTATION_PROJECT = "hyperfleet.io/gcp-project";
+    /// Google Cloud project, address of OpenBao or Vault, or region of AWS, whose quota the run counts against.
+    ANNOTATION_QUOTA = "hyperfleet.io/quota";
     /// Creation time of the resource that the run is for; tells it apart from an earlier resource with the same id.
     ANNOTATION_RESOURCE_CREATED = "hyperfleet.io/resource-created";
     /// Copy of the pull secret that a clean-up deletes, as JSON.
@@ -242,6 +242,10 @@ pub const ORIGINAL_COPY_NAMESPACE: &str = "openshift-config";
 
 /// The value of [`ANNOTATION_CREATED_BY`].
 pub const CREATED_BY: &str = "pullsecret-adapter";
+/// The value of [`SECRET_STORE`](variable::SECRET_STORE) for OpenBao and Vault.
+pub const STORE_VAULT: &str = "vault";
+/// The value of [`SECRET_STORE`](variable::SECRET_STORE) for AWS Secrets Manager.
+pub const STORE_AWS: &str = "aws";
 /// The value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "hyperfleet";
 /// The value of [`LABEL_ADAPTER`].

@@ -6,7 +6,7 @@ use kubernetes::KubernetesError;
 use secret_store::{ErrorKind, Operation, StoreError, VersionNumber};
 use serde::Serialize;
 
-use crate::settings::Settings;
+use crate::settings::{KUBERNETES_SECRET_PHASE, Settings};
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]
@@ -83,9 +83,6 @@ pub(crate) struct RunError {
     /// Phase that failed; `None` for the one that stores the pull secret.
     pub(crate) phase: Option<&'static str>,
 }
-
-/// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
-pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
 
 /// Action that resolves [`Reason::DifferentIncarnation`].
 pub(crate) const DIFFERENT_INCARNATION_HINT: &str = "if the earlier cluster is gone, delete what is left of it with \

@@ -19,9 +19,9 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, info_span, warn};
 
 use crate::act::elapsed;
-use crate::outcome::{Details, KUBERNETES_SECRET_PHASE, Outcome, RunError};
+use crate::outcome::{Details, Outcome, RunError};
 use crate::session::{Caller, Session};
-use crate::settings::{KubernetesSecretSettings, Settings, Task};
+use crate::settings::{KUBERNETES_SECRET_PHASE, KubernetesSecretSettings, Settings, Task};
 
 mod dry_run;
 mod input;
@@ -45,6 +45,16 @@ pub async fn run<S: SecretStore>(
     budget: &Budget,
     connect: impl AsyncFnOnce(CallLog) -> Result<S, StoreError>,
 ) -> Outcome {
+    reported(settings, async |details| phases(settings, budget, connect, details).await).await
+}
+
+/// Deletes the Kubernetes Secret only, and logs each step, until `budget` is spent.
+pub async fn run_without_store(settings: &Settings, budget: &Budget) -> Outcome {
+    reported(settings, async |details| delete_kubernetes_secret(settings, budget, details).await).await
+}
+
+/// Works within the spans of a run, and makes its outcome of the result.
+async fn reported(settings: &Settings, work: impl AsyncFnOnce(&mut Details) -> Result<Phase, RunError>) -> Outcome {
     let traced = info_span!(
         target: SPANS,
         RUN,
@@ -68,7 +78,7 @@ pub async fn run<S: SecretStore>(
     let start = Instant::now();
     let mut details = Details::of(settings);
     let outcome = async {
-        let result = phases(settings, budget, connect, &mut details).await;
+        let result = work(&mut details).await;
         details.duration_ms = elapsed(start);
         finish(settings, result, details)
     }
@@ -95,22 +105,14 @@ async fn phases<S: SecretStore>(
         Task::Store(task) => Some(Input::read::<S>(settings, task, budget).await?),
         Task::Delete | Task::DeleteKubernetesSecret => None,
     };
-    let mode = if settings.dry_run { " (DRY RUN MODE)" } else { "" };
-    let goal = if input.is_some() { "storage" } else { "deletion" };
-    info!(operation = "start", "Starting pull secret {goal} operation{mode}");
+    log_start(settings, if input.is_some() { "storage" } else { "deletion" });
     let (store_calls, kubernetes_calls) = (CallLog::default(), CallLog::default());
     let store = budget.run(connect(store_calls.clone())).await??;
     info!(operation = "client-initialized", "Successfully initialized {} client", settings.store.name());
     details.secret_path = Some(store.path(&settings.secret));
     details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
     // Both clients are created before anything is written: an invalid kubeconfig fails at once.
-    let cluster = match &settings.kubernetes_secret {
-        Some(KubernetesSecretSettings { cluster, .. }) => {
-            let settings = kubernetes::Settings { calls: Some(kubernetes_calls.clone()), ..cluster.clone() };
-            Some(budget.run(Cluster::connect(&settings)).await??)
-        }
-        None => None,
-    };
+    let cluster = cluster(settings, budget, &kubernetes_calls).await?;
     let session = Session::new(&store, &settings.secret, budget);
     let caller = Caller::new(budget);
     let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
@@ -126,6 +128,43 @@ async fn phases<S: SecretStore>(
     details.k8s_api_calls = summary(&kubernetes_calls);
     details.retries = session.caller.retries().saturating_add(caller.retries());
     result
+}
+
+/// Deletes the Kubernetes Secret of [`Settings::kubernetes_secret`].
+async fn delete_kubernetes_secret(
+    settings: &Settings,
+    budget: &Budget,
+    details: &mut Details,
+) -> Result<Phase, RunError> {
+    log_start(settings, "deletion");
+    let calls = CallLog::default();
+    let cluster = cluster(settings, budget, &calls).await?;
+    let caller = Caller::new(budget);
+    let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
+    let pass = target.map(|(kubernetes_secret, cluster)| {
+        let stored_as = String::new();
+        Pass { cluster, kubernetes_secret, caller: &caller, settings, stored_as }
+    });
+    let result = match &pass {
+        Some(pass) => pass.remove().instrument(pass.span()).await.map_err(RunError::in_kubernetes_secret_phase),
+        // The settings refuse this.
+        None => Err(RunError::new("start", Reason::InvalidConfiguration, "MANAGEMENT_NAMESPACE: missing")),
+    };
+    details.k8s_api_calls = summary(&calls);
+    details.retries = caller.retries();
+    result
+}
+
+fn log_start(settings: &Settings, goal: &str) {
+    let mode = if settings.dry_run { " (DRY RUN MODE)" } else { "" };
+    info!(operation = "start", "Starting pull secret {goal} operation{mode}");
+}
+
+/// Connects to the cluster of the Kubernetes Secret, if there is to be one. A kubeconfig that is invalid fails at once.
+async fn cluster(settings: &Settings, budget: &Budget, calls: &CallLog) -> Result<Option<Cluster>, RunError> {
+    let Some(KubernetesSecretSettings { cluster, .. }) = &settings.kubernetes_secret else { return Ok(None) };
+    let settings = kubernetes::Settings { calls: Some(calls.clone()), ..cluster.clone() };
+    Ok(Some(budget.run(Cluster::connect(&settings)).await??))
 }
 
 fn summary(calls: &CallLog) -> Vec<Calls> {
@@ -166,10 +205,6 @@ async fn remove_and_delete<S: SecretStore>(
     if let Some(newer) = removed.as_ref().filter(|removed| removed.reason == Reason::Superseded) {
         return Ok(Phase { reason: newer.reason, cause: newer.cause.clone(), version: None });
     }
-    let removed = match (&settings.task, removed) {
-        (Task::DeleteKubernetesSecret, Some(removed)) => return Ok(removed),
-        (_, removed) => removed,
-    };
     let deleted = store::delete(session, settings).await?;
     Ok(match removed {
         // A deletion in either phase is a deletion; a secret that was kept is named.

@@ -24,6 +24,9 @@ pub use table::TABLE;
 
 use crate::decide::Identity;
 
+/// Name of the phase that applies the Kubernetes Secret, which HyperShift reads.
+pub(crate) const KUBERNETES_SECRET_PHASE: &str = "k8s-secret";
+
 /// The flags that were given, by their names.
 pub type Flags = BTreeMap<&'static str, String>;
 
@@ -61,6 +64,8 @@ pub enum Store {
     Vault(VaultSettings),
     /// AWS Secrets Manager.
     Aws(AwsSettings),
+    /// None: the run deletes a Kubernetes Secret only.
+    None,
 }
 
 /// Task of a run.
@@ -147,14 +152,14 @@ impl Store {
     pub fn project(&self) -> Option<&ProjectId> {
         match self {
             Self::Google(settings) => Some(&settings.project),
-            Self::Vault(_) | Self::Aws(_) => None,
+            Self::Vault(_) | Self::Aws(_) | Self::None => None,
         }
     }
 
     /// Returns the address of OpenBao or Vault; `None` for another store.
     pub(crate) fn vault_address(&self) -> Option<&str> {
         match self {
-            Self::Google(_) | Self::Aws(_) => None,
+            Self::Google(_) | Self::Aws(_) | Self::None => None,
             Self::Vault(settings) => Some(settings.address.as_str()),
         }
     }
@@ -162,7 +167,7 @@ impl Store {
     /// Returns the region at AWS; `None` for another store.
     pub(crate) fn aws_region(&self) -> Option<&str> {
         match self {
-            Self::Google(_) | Self::Vault(_) => None,
+            Self::Google(_) | Self::Vault(_) | Self::None => None,
             Self::Aws(settings) => Some(settings.region.as_str()),
         }
     }
@@ -173,15 +178,17 @@ impl Store {
             Self::Google(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
             Self::Aws(_) => "AWS Secrets Manager",
+            Self::None => "no store",
         }
     }
 
-    /// Returns the name of the phase that stores the pull secret.
+    /// Returns the name of the phase that stores the pull secret, or else of the only one.
     pub(crate) fn phase(&self) -> &'static str {
         match self {
             Self::Google(_) => "gcp-secret-manager",
             Self::Vault(_) => "vault",
             Self::Aws(_) => "aws-secrets-manager",
+            Self::None => KUBERNETES_SECRET_PHASE,
         }
     }
 
@@ -191,6 +198,7 @@ impl Store {
             Self::Google(settings) => settings.plain_host(),
             Self::Vault(settings) => settings.address.plain_host(),
             Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
+            Self::None => None,
         }
     }
 }

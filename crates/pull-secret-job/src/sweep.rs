@@ -121,8 +121,8 @@ pub fn compare(
         let Listed { copy, mut labels, mut annotations, revision } = listed;
         let cluster = labels.remove(names::LABEL_CLUSTER_ID);
         let name = match &copy {
-            StoredCopy::Secret { .. } => names::ANNOTATION_INCARNATION,
             StoredCopy::KubernetesSecret { .. } => names::ANNOTATION_KUBERNETES_SECRET_INCARNATION,
+            _ => names::ANNOTATION_INCARNATION,
         };
         let incarnation = annotations.remove(name);
         let recorded = incarnation.as_deref().and_then(|text| text.parse().ok());
@@ -170,6 +170,13 @@ impl Living {
 // === impl Tombstone ===
 
 impl Tombstone {
+    /// Returns the copies in stores that no sweep reads. The tombstone stays until they are removed from it.
+    pub fn beyond_a_sweep(&self) -> impl Iterator<Item = &StoredCopy> {
+        let is_beyond =
+            |copy: &&StoredCopy| matches!(copy, StoredCopy::VaultSecret { .. } | StoredCopy::AwsSecret { .. });
+        self.copies.iter().filter(is_beyond)
+    }
+
     /// Returns the copies of which a sweep has shown that they are gone.
     pub fn gone(&self, covered: &Covered, now: Timestamp) -> Vec<StoredCopy> {
         if now.duration_since(self.removed) < LAST_RUN {
@@ -180,6 +187,8 @@ impl Tombstone {
                 (project, location) == (&covered.project.0, &covered.project.1)
             }
             StoredCopy::KubernetesSecret { .. } => covered.kubernetes,
+            // A sweep reads one project at Google.
+            StoredCopy::VaultSecret { .. } | StoredCopy::AwsSecret { .. } => false,
         };
         let gone = self.copies.iter().filter(is_covered).filter(|copy| !covered.left.contains(copy));
         gone.cloned().collect()
@@ -321,5 +330,18 @@ mod tests {
         assert_eq!(tombstone.gone(&covered, after(60)), [copy("p-1"), applied.clone()]);
         covered.left.insert(copy("p-1"));
         assert_eq!(tombstone.gone(&covered, after(60)), [applied]);
+    }
+
+    #[test]
+    fn a_copy_in_a_store_that_no_sweep_reads_stays_in_the_tombstone() {
+        let [region, folder, name] = ["eu-west-1", "f", "s"].map(str::to_owned);
+        let at_aws = StoredCopy::AwsSecret { region, folder: folder.clone(), name: name.clone() };
+        let [server, mount] = ["https://v", "kv"].map(str::to_owned);
+        let in_vault = StoredCopy::VaultSecret { server, namespace: None, mount, folder, name };
+        let tombstone = tombstone(Some(NOW), &[copy("p-1"), at_aws.clone(), in_vault.clone()]);
+        assert_eq!(tombstone.beyond_a_sweep().collect::<Vec<_>>(), [&at_aws, &in_vault]);
+        let covered = Covered { project: ("p-1".to_owned(), None), kubernetes: true, left: BTreeSet::new() };
+        let later = NOW.parse::<Timestamp>().unwrap() + SignedDuration::from_hours(2);
+        assert_eq!(tombstone.gone(&covered, later), [copy("p-1")]);
     }
 }

@@ -86,12 +86,13 @@ async fn run(arguments: &SweepArguments, client: &Client, context: &Chosen) -> a
         }
     }
     summary.print(arguments.output)?;
-    if !arguments.dry_run {
-        let asked = |tombstone: &&Tombstone| cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
-        for tombstone in tombstones.iter().filter(asked) {
-            if let Err(error) = report_swept(client, tombstone, &covered, &budget).await {
-                return Ok(client::refused(&error));
-            }
+    let asked = |tombstone: &&Tombstone| cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
+    for tombstone in tombstones.iter().filter(asked) {
+        name_beyond(tombstone);
+        if !arguments.dry_run
+            && let Err(error) = report_swept(client, tombstone, &covered, &budget).await
+        {
+            return Ok(client::refused(&error));
         }
     }
     Ok(if summary.kept == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -135,6 +136,17 @@ fn tombstone(read: hyperfleet_client::Tombstone) -> Tombstone {
         incarnation: read.incarnation.to_string().parse().ok(),
         copies: read.copies.into_iter().filter_map(|copy| serde_json::from_value(copy).ok()).collect(),
         removed: read.removed_time,
+    }
+}
+
+/// Names the copies of a tombstone that no sweep reads.
+fn name_beyond(tombstone: &Tombstone) {
+    let id = output::plain(&tombstone.cluster);
+    for copy in tombstone.beyond_a_sweep() {
+        let copy = output::plain(&copy.to_string());
+        output::note(format_args!(
+            "warning: cluster {id} was deleted by force; no sweep reads its {copy}: delete it there"
+        ));
     }
 }
 
@@ -257,7 +269,7 @@ impl Places {
                     None => {}
                 }
             }
-            (StoredCopy::KubernetesSecret { .. }, None) => return Ok(Action::Kept),
+            _ => return Ok(Action::Kept),
         }
         Ok(Action::Deleted)
     }

@@ -57,7 +57,7 @@ pub use error::{ErrorKind, Operation, StoreError};
 #[cfg(feature = "google")]
 pub use google::{GoogleProjects, GoogleSecretManager};
 pub use memory::{MemoryStore, RecordingMemoryStore};
-pub use name::{InvalidName, Location, ProjectId, SecretId, VersionNumber};
+pub use name::{InvalidName, Location, ProjectId, SecretId, StorePath, VersionNumber};
 pub use settings::{
     AwsIdentity, AwsKeys, AwsSettings, Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings,
 };

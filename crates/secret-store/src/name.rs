@@ -18,6 +18,9 @@ pub enum InvalidName {
     /// See [`SecretId`].
     #[error("must be 1 to 255 characters of A-Z, a-z, 0-9, '_' and '-'")]
     Secret,
+    /// See [`StorePath`].
+    #[error("must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them")]
+    Path,
 }
 
 /// The project of a cloud provider that contains secrets, such as `redhat-prod-12345`.
@@ -31,6 +34,11 @@ pub struct Location(String);
 /// The name of a secret within its store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretId(String);
+
+/// A folder of secrets, or a namespace or mount at OpenBao or Vault, without slashes at its ends. It goes into addresses, so no
+/// part is empty or relative.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StorePath(String);
 
 /// The number of a version within its secret: the first is 1, each later one is one more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +84,28 @@ impl FromStr for SecretId {
         let fits = (1..=255).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
         fits.then(|| Self(text.to_owned())).ok_or(InvalidName::Secret)
+    }
+}
+
+// === impl StorePath ===
+
+impl StorePath {
+    /// Length of the longest one.
+    const LONGEST: usize = 200;
+}
+
+impl FromStr for StorePath {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let is_part = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+                && part.bytes().any(|byte| byte != b'.')
+        };
+        let path = text.trim_matches('/');
+        let fits = path.len() <= Self::LONGEST && path.split('/').all(is_part);
+        fits.then(|| Self(path.to_owned())).ok_or(InvalidName::Path)
     }
 }
 
@@ -138,7 +168,7 @@ macro_rules! text {
         }
     )+};
 }
-text!(ProjectId Location SecretId);
+text!(ProjectId Location SecretId StorePath);
 
 fn is_lower_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
@@ -175,6 +205,22 @@ mod tests {
     #[case("sécret", false)]
     fn secret_ids(#[case] text: &str, #[case] valid: bool) {
         assert_eq!(text.parse::<SecretId>().is_ok(), valid);
+    }
+
+    #[rstest]
+    #[case("pull-secrets", Some("pull-secrets"))]
+    #[case("/tenants/acme_1/v1.0/", Some("tenants/acme_1/v1.0"))]
+    #[case("", None)]
+    #[case("/", None)]
+    #[case("a//b", None)]
+    #[case("a/../b", None)]
+    #[case(".", None)]
+    #[case("a b", None)]
+    #[case("a?b", None)]
+    #[case("a%2fb", None)]
+    fn store_paths(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(text.parse::<StorePath>().ok().as_ref().map(StorePath::as_str), expected);
+        assert_eq!("a".repeat(201).parse::<StorePath>(), Err(InvalidName::Path));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Settings of a client: place, endpoint, identity, time limit.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use daemon::calls::CallLog;
 use secrecy::SecretString;
 
-use crate::{Location, ProjectId};
+use crate::{Location, ProjectId, StorePath};
 
 /// Project, location and endpoint of the secrets, and the time limit of a call.
 #[derive(Clone, Debug)]
@@ -31,11 +32,11 @@ pub struct VaultSettings {
     /// Address of the server.
     pub address: EndpointUrl,
     /// Namespace; `None` for the root.
-    pub namespace: Option<String>,
+    pub namespace: Option<StorePath>,
     /// Mount of the KV engine, such as `secret`.
-    pub mount: String,
-    /// Folder of the secrets in the mount; empty for none.
-    pub folder: String,
+    pub mount: StorePath,
+    /// Folder of the secrets in the mount.
+    pub folder: StorePath,
     /// Identity.
     pub login: VaultLogin,
     /// File with the certificate authorities of the server, in PEM; `None` for the system's.
@@ -126,7 +127,8 @@ pub enum Endpoint {
     Custom(EndpointUrl),
 }
 
-/// An address to which tokens may be sent: `https://…`, or `http://` to this machine.
+/// An address to which tokens may be sent: `https://…`, or `http://` to this machine. It is kept in its normal form: scheme and
+/// host in lower case, without the scheme's own port and without a slash at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointUrl(String);
 
@@ -176,7 +178,7 @@ impl Endpoint {
 // === impl EndpointUrl ===
 
 impl EndpointUrl {
-    /// Returns the address, without a final slash.
+    /// Returns the address in its normal form.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -184,6 +186,12 @@ impl EndpointUrl {
     /// Returns the host, if requests to it are not encrypted.
     pub fn plain_host(&self) -> Option<&str> {
         host_of(self.0.strip_prefix("http://")?)
+    }
+}
+
+impl fmt::Display for EndpointUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
     }
 }
 
@@ -200,15 +208,17 @@ impl FromStr for EndpointUrl {
         let uri: http::Uri = text.parse().map_err(|_error| InvalidEndpoint)?;
         let host = uri.host().ok_or(InvalidEndpoint)?;
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let is_loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        let is_loopback = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback());
         let is_encrypted = uri.scheme_str() == Some("https");
         let is_plain_loopback = uri.scheme_str() == Some("http") && is_loopback;
         let is_bare = !text.contains(['@', '?', '#']);
-        if (is_encrypted || is_plain_loopback) && is_bare {
-            Ok(Self(text.trim_end_matches('/').to_owned()))
-        } else {
-            Err(InvalidEndpoint)
+        if !(is_encrypted || is_plain_loopback) || !is_bare {
+            return Err(InvalidEndpoint);
         }
+        let (scheme, usual_port) = if is_encrypted { ("https", 443) } else { ("http", 80) };
+        let port = uri.port_u16().filter(|port| *port != usual_port).map(|port| format!(":{port}")).unwrap_or_default();
+        let (host, path) = (host.to_ascii_lowercase(), uri.path().trim_end_matches('/'));
+        Ok(Self(format!("{scheme}://{host}{port}{path}")))
     }
 }
 
@@ -233,5 +243,17 @@ mod tests {
     #[case("", false)]
     fn tokens_are_sent_only_over_tls_or_loopback(#[case] url: &str, #[case] allowed: bool) {
         assert_eq!(url.parse::<EndpointUrl>().is_ok(), allowed);
+    }
+
+    #[rstest]
+    #[case("https://Vault.Example.com:8200/", "https://vault.example.com:8200")]
+    #[case("HTTPS://vault.example.com:443", "https://vault.example.com")]
+    #[case("https://vault.example.com/Proxy//", "https://vault.example.com/Proxy")]
+    #[case("http://LOCALHOST:80", "http://localhost")]
+    #[case("http://[::1]:8200/", "http://[::1]:8200")]
+    fn an_address_has_one_form(#[case] url: &str, #[case] expected: &str) {
+        let normal = url.parse::<EndpointUrl>().unwrap();
+        assert_eq!(normal.as_str(), expected);
+        assert_eq!(expected.parse::<EndpointUrl>().unwrap(), normal);
     }
 }

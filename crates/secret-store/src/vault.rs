@@ -55,10 +55,9 @@ impl VaultStore {
     ///
     /// A file of the settings that cannot be used.
     pub fn connect(settings: &VaultSettings) -> Result<Self, StoreError> {
-        let parts = [settings.namespace.as_deref().unwrap_or_default(), &settings.mount, &settings.folder];
-        let parts: Vec<_> =
-            parts.into_iter().map(|part| part.trim_matches('/')).filter(|part| !part.is_empty()).collect();
-        Ok(Self { session: Session::new(settings)?, place: parts.join("/") })
+        let VaultSettings { namespace, mount, folder, .. } = settings;
+        let namespace = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        Ok(Self { session: Session::new(settings)?, place: format!("{namespace}{mount}/{folder}") })
     }
 
     fn call(&self, operation: Operation, secret: &SecretId) -> Call<'_> {
@@ -72,8 +71,7 @@ impl VaultStore {
 
     fn folder_path(&self, area: &str) -> String {
         let VaultSettings { mount, folder, .. } = &self.session.client.settings;
-        let (mount, folder) = (mount.trim_matches('/'), folder.trim_matches('/'));
-        if folder.is_empty() { format!("{mount}/{area}") } else { format!("{mount}/{area}/{folder}") }
+        format!("{mount}/{area}/{folder}")
     }
 
     /// Reads a secret's metadata, as a part of an operation or as the whole.

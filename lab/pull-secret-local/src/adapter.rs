@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use adapter::{Adapter, Stores};
+use adapter::Adapter;
 use anyhow::Context as _;
 use daemon::faults::Faults;
 use kubernetes::Cluster;
@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::cli;
 use crate::daemons;
 use crate::folder::{Folder, Port, Ports};
+use crate::store::StorePlace;
 
 /// The namespace of Jobs and of what they read.
 pub(crate) use adapter::config::JOB_NAMESPACE as NAMESPACE;
@@ -27,24 +28,21 @@ pub(crate) struct Wiring<'a> {
     /// Additional environment variables of Jobs.
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) topic: &'a Name,
-    /// False for an emulated store, whose lists never lag either.
-    pub(crate) has_quota: bool,
+    /// The place of pull secrets.
+    pub(crate) store: &'a StorePlace,
     /// The namespaces whose Secrets a cluster's `secretRef` may name.
     pub(crate) secret_namespaces: Vec<&'static str>,
 }
 
 /// The adapter, with its addresses taken.
-pub(crate) async fn prepare(
-    wiring: &Wiring<'_>,
-    broker: Broker,
-    cluster: Cluster,
-    stores: Stores,
-) -> anyhow::Result<Adapter> {
-    let Wiring { folder, ports, api, image, environment, topic, has_quota, secret_namespaces } = wiring;
+pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluster) -> anyhow::Result<Adapter> {
+    let Wiring { folder, ports, api, image, environment, topic, store, secret_namespaces } = wiring;
     let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
-    let (store_check, limits) = match has_quota {
-        true => (json!({}), json!({})),
-        false => (json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }), json!({ "writesPerMinute": 0 })),
+    // The lists of an emulated store never lag.
+    let (store_check, limits) = if store.has_quota() {
+        (json!({}), json!({}))
+    } else {
+        (json!({ "interval": "5s", "settle": "0s", "readsPerMinute": 600 }), json!({ "writesPerMinute": 0 }))
     };
     let configuration = json!({
         "apiVersion": "hyperfleet.redhat.com/v1alpha1",
@@ -54,10 +52,11 @@ pub(crate) async fn prepare(
             "adapterType": fleet_model::names::ADAPTER,
             "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
             "broker": { "topic": topic.as_str() },
+            "secretStore": store.adapter_settings(),
             "storeCheck": store_check,
             "limits": limits,
             "input": { "secretNamespaces": secret_namespaces },
-            "destinations": [{ "projects": ["*"], "namespaces": ["*"] }],
+            "destinations": [{ "projects": ["*"], "folders": ["*"], "namespaces": ["*"] }],
             "jobTemplate": { "image": image, "serviceAccountName": SERVICE_ACCOUNT, "env": variables },
         },
         "health": daemons::address(ports, Port::AdapterHealth),
@@ -65,7 +64,7 @@ pub(crate) async fn prepare(
     });
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
     let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
-    let parts = adapter::Parts { broker, cluster, leadership: None, stores: Some(stores) };
+    let parts = adapter::Parts { broker, cluster, leadership: None, stores: store.views() };
     let plan = plan.map_err(Faults::of_configuration)?;
     let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await;
     adapter.context("the adapter cannot start")

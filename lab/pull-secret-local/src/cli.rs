@@ -71,6 +71,8 @@ pub(crate) struct UpArguments {
     /// Use this Secret Manager instead of the embedded emulator: `google`, or an emulator's HOST:PORT
     #[arg(long, value_name = "ENDPOINT")]
     pub(crate) secret_manager: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
     /// The image that Jobs run
     #[arg(long, value_name = "IMAGE", default_value = "quay.io/openshift-hyperfleet/pull-secret:latest")]
     pub(crate) image: String,
@@ -89,9 +91,29 @@ pub(crate) struct UpArguments {
     pub(crate) output: StreamFormat,
 }
 
+/// The choice of the secret store.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArguments {
+    /// Store pull secrets in Secret Manager, or in the OpenBao or Vault at `VAULT_ADDR`, with the token in `VAULT_TOKEN_FILE`
+    #[arg(long, value_enum, value_name = "STORE", default_value_t)]
+    pub(crate) store: StoreKind,
+}
+
+/// Kind of the secret store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoreKind {
+    /// Google Secret Manager, or its emulator
+    #[default]
+    Google,
+    /// OpenBao or HashiCorp Vault, KV version 2
+    Vault,
+}
+
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
     /// Show the log too, from this level on
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,

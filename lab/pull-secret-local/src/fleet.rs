@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use ::adapter::Stores;
 use anyhow::{Context as _, bail};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use emulators::kubernetes::{self as emulated, Authorization, Kubernetes, User};
@@ -16,7 +14,7 @@ use hyperfleet_client::{BaseUrl, Client};
 use kubernetes::Cluster;
 use message_broker::memory::Memory;
 use message_broker::{Broker, Name};
-use secret_store::{Endpoint, GoogleProjects};
+use secret_store::Endpoint;
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::level_filters::LevelFilter;
 
@@ -24,23 +22,17 @@ use crate::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
 use crate::daemons::{self, HOST};
 use crate::emulator;
 use crate::folder::{Folder, Port, Ports};
-use crate::options::{Options, SecretManager};
+use crate::options::{Options, Store};
 use crate::parts::Parts;
 use crate::ready;
 use crate::scenario::Scenario;
+use crate::store::StorePlace;
 
 /// The topic that Sentinel and adapter share.
 const TOPIC: &str = "hyperfleet-clusters";
 
 /// One call to Kubernetes may take so long.
 const KUBERNETES_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// One call to Secret Manager may take so long.
-const STORE_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Variables that a Job on this machine needs to reach Google with the user's identity.
-const IDENTITY_VARIABLES: [&str; 6] =
-    ["HOME", "GOOGLE_APPLICATION_CREDENTIALS", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
 
 /// Variables by which Jobs export traces as this process does.
 const TRACES_VARIABLES: [&str; 6] = [
@@ -72,8 +64,8 @@ pub(crate) struct Places {
     pub(crate) kubeconfig: PathBuf,
     /// The cluster's address.
     pub(crate) kubernetes: String,
-    /// Secret Manager's address.
-    pub(crate) secret_manager: Endpoint,
+    /// The place of pull secrets.
+    pub(crate) store: StorePlace,
     /// Every listener by its name.
     pub(crate) listeners: BTreeMap<&'static str, SocketAddr>,
 }
@@ -150,7 +142,7 @@ impl Fleet {
 
 impl Start<'_> {
     async fn all(mut self) -> anyhow::Result<Fleet> {
-        let secret_manager = self.secret_manager().await?;
+        let store = self.store().await?;
         let kubeconfig = self.kubernetes().await?;
         let settings = kubernetes::Settings {
             kubeconfig: Some(kubeconfig.clone()),
@@ -164,22 +156,17 @@ impl Start<'_> {
         let topic: Name = TOPIC.parse()?;
         let api = self.api().await?;
         let client = Client::new(hyperfleet_client::Settings::new(api.parse::<BaseUrl>()?))?;
-        let projects = Arc::new(GoogleProjects::new(secret_manager.clone(), STORE_TIMEOUT));
-        let stores = Stores::new(move |project, location| {
-            let projects = Arc::clone(&projects);
-            async move { projects.client(project, location).await }
-        });
         let wiring = adapter::Wiring {
             folder: &self.folder,
             ports: &self.ports,
             api: &api,
             image: &self.options.image,
-            environment: self.job_environment(&kubeconfig, &secret_manager)?,
+            environment: self.job_environment(&kubeconfig, &store)?,
             topic: &topic,
-            has_quota: secret_manager == Endpoint::Provider,
+            store: &store,
             secret_namespaces: self.options.scenario.map(Scenario::secret_namespaces).unwrap_or_default(),
         };
-        let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone(), stores)).await?;
+        let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone())).await?;
         self.listeners
             .extend([("adapter health", adapter.health_address()), ("adapter metrics", adapter.metrics_address())]);
         self.parts.start("adapter", |stop| async move {
@@ -197,20 +184,21 @@ impl Start<'_> {
         let taken = listeners.iter().map(|(name, address)| (name.replace(' ', "-"), address.port())).collect();
         folder.remember(&taken)?;
         let kubernetes = cluster.server().trim_end_matches('/').to_owned();
-        let places = Places { api, kubeconfig: kubeconfig.clone(), kubernetes, secret_manager, listeners };
+        let places = Places { api, kubeconfig: kubeconfig.clone(), kubernetes, store, listeners };
         let digest_key = folder.key("digest-key")?;
         let clients = Clients { client, cluster, broker, topic, digest_key, kubeconfig };
         Ok(Fleet { folder, places, clients, parts })
     }
 
-    async fn secret_manager(&mut self) -> anyhow::Result<Endpoint> {
-        match &self.options.secret_manager {
-            SecretManager::Google => Ok(Endpoint::Provider),
-            SecretManager::Emulator(host) => {
+    async fn store(&mut self) -> anyhow::Result<StorePlace> {
+        let endpoint = match &self.options.store {
+            Store::Vault(vault) => return Ok(StorePlace::Vault(vault.clone())),
+            Store::Google => Endpoint::Provider,
+            Store::Emulator(host) => {
                 let token_file = ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_TOKEN_FILE")?.map(PathBuf::from);
-                Ok(Endpoint::Emulator { host: host.clone(), token_file })
+                Endpoint::Emulator { host: host.clone(), token_file }
             }
-            SecretManager::Embedded => {
+            Store::Embedded => {
                 let listen = (HOST, self.ports.of(Port::SecretManager)).into();
                 let data_dir = self.folder.is_kept().then(|| self.folder.path("secret-manager"));
                 let token_file = self.folder.token("secret-manager-token")?;
@@ -232,9 +220,10 @@ impl Start<'_> {
                     }
                     Ok(())
                 });
-                Ok(Endpoint::Emulator { host: address.to_string(), token_file: Some(token_file) })
+                Endpoint::Emulator { host: address.to_string(), token_file: Some(token_file) }
             }
-        }
+        };
+        Ok(StorePlace::SecretManager(endpoint))
     }
 
     async fn kubernetes(&mut self) -> anyhow::Result<PathBuf> {
@@ -296,7 +285,7 @@ impl Start<'_> {
     fn job_environment(
         &self,
         kubeconfig: &std::path::Path,
-        endpoint: &Endpoint,
+        store: &StorePlace,
     ) -> anyhow::Result<BTreeMap<String, String>> {
         let mut environment = BTreeMap::new();
         let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
@@ -309,25 +298,14 @@ impl Start<'_> {
                 set(name, value);
             }
         }
-        if let Endpoint::Emulator { host, token_file } = endpoint {
-            set("SECRET_MANAGER_EMULATOR_HOST", host.clone());
-            if let Some(token_file) = token_file {
-                set("SECRET_MANAGER_EMULATOR_TOKEN_FILE", token_file.display().to_string());
-            }
-        }
         if self.options.kubeconfig.is_some() {
             // Files of this machine are not in a cluster's pods; their identity comes from the cluster.
+            environment.extend(store.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
             return Ok(environment);
         }
         set("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
         set("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
-        if *endpoint == Endpoint::Provider {
-            for name in IDENTITY_VARIABLES {
-                if let Some(value) = ProcessEnvironment.text(name)? {
-                    set(name, value);
-                }
-            }
-        }
+        environment.extend(store.job_variables()?.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Ok(environment)
     }
 }

@@ -24,6 +24,7 @@ mod ready;
 mod said;
 mod scenario;
 mod scripted;
+mod store;
 mod up;
 
 use std::process::ExitCode;

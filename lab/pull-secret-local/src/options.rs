@@ -1,16 +1,19 @@
 //! The choice of embedded and real parts, validated before anything starts.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use daemon::environment::Environment;
 use daemon::settings::traces::{Export, Tracing};
+use fleet_model::names::variable;
 use message_broker::Broker;
 use message_broker::pubsub::{self, PubSub};
 use message_broker::rabbitmq::{self, RabbitMq};
 use secrecy::{ExposeSecret as _, SecretString};
+use secret_store::{InvalidName, VaultLogin, VaultSettings};
 use tracing::level_filters::LevelFilter;
 
-use crate::cli::UpArguments;
+use crate::cli::{StoreKind, UpArguments};
 use crate::scenario::Scenario;
 use crate::scripted::Faults;
 
@@ -18,6 +21,11 @@ use crate::scripted::Faults;
 const BROKER_VARIABLE: &str = "LOCAL_BROKER";
 /// The variable that may hold a database's address with its password.
 const DATABASE_VARIABLE: &str = "LOCAL_DATABASE_URL";
+
+/// The variable that names the file with the token for OpenBao or Vault.
+pub(crate) const TOKEN_FILE_VARIABLE: &str = "VAULT_TOKEN_FILE";
+/// One call to the secret store may take so long.
+pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The validated options.
 #[derive(Clone, Debug)]
@@ -32,8 +40,8 @@ pub(crate) struct Options {
     pub(crate) broker: Option<Broker>,
     /// A real PostgreSQL; `None` for a file.
     pub(crate) database: Option<SecretString>,
-    /// The Secret Manager to use.
-    pub(crate) secret_manager: SecretManager,
+    /// The secret store to use.
+    pub(crate) store: Store,
     /// The image that Jobs run.
     pub(crate) image: String,
     /// The least severe events that are logged.
@@ -46,15 +54,17 @@ pub(crate) struct Options {
     pub(crate) export: Option<Export>,
 }
 
-/// The Secret Manager to use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SecretManager {
-    /// The emulator, in this process.
+/// The secret store to use.
+#[derive(Clone, Debug)]
+pub(crate) enum Store {
+    /// The emulator of Secret Manager, in this process.
     Embedded,
-    /// An emulator elsewhere, `HOST:PORT`.
+    /// An emulator of Secret Manager elsewhere, `HOST:PORT`.
     Emulator(String),
-    /// Google's.
+    /// Google's Secret Manager.
     Google,
+    /// OpenBao or Vault.
+    Vault(VaultSettings),
 }
 
 // === impl Options ===
@@ -68,7 +78,7 @@ impl Options {
             kubeconfig: None,
             broker: None,
             database: None,
-            secret_manager: SecretManager::Embedded,
+            store: Store::Embedded,
             image: "pull-secret".to_owned(),
             level,
             scenario: None,
@@ -92,7 +102,12 @@ impl Options {
         let database = given("--database-url", arguments.database_url.as_deref(), DATABASE_VARIABLE, environment);
         let database = database.and_then(|given| given.map(|(name, url)| database_of(name, url)).transpose());
         let database = database.map_err(&mut keep).unwrap_or_default();
-        let secret_manager = secret_manager(arguments.secret_manager.as_deref()).map_err(&mut keep);
+        let store = match (arguments.store.store, arguments.secret_manager.as_deref()) {
+            (StoreKind::Google, place) => secret_manager(place),
+            (StoreKind::Vault, None) => vault(environment).map(Store::Vault),
+            (StoreKind::Vault, Some(_)) => Err("--secret-manager: has no effect with --store vault".to_owned()),
+        };
+        let store = store.map_err(&mut keep);
         let kubeconfig = arguments.kubeconfig.clone();
         if kubeconfig.as_ref().is_some_and(|path| !path.is_file()) {
             keep("--kubeconfig: there is no such file".to_owned());
@@ -108,7 +123,7 @@ impl Options {
             kubeconfig,
             broker,
             database,
-            secret_manager: secret_manager.unwrap_or(SecretManager::Embedded),
+            store: store.unwrap_or(Store::Embedded),
             image: arguments.image.clone(),
             level,
             scenario: arguments.scenario,
@@ -120,7 +135,7 @@ impl Options {
     /// Warnings about options that do not work together without further setup.
     pub(crate) fn warnings(&self) -> Vec<&'static str> {
         let mut warnings = Vec::new();
-        if self.kubeconfig.is_some() && self.secret_manager == SecretManager::Embedded {
+        if self.kubeconfig.is_some() && matches!(self.store, Store::Embedded) {
             warnings.push(
                 "Jobs run in your cluster, where the emulator of Secret Manager on this machine's loopback is not: give \
                  --secret-manager too",
@@ -137,12 +152,17 @@ fn scripted(arguments: &UpArguments) -> Result<Faults, String> {
     if !faults.kubernetes.is_empty() && arguments.kubeconfig.is_some() {
         return Err("--fault: a real cluster plays no faults; leave --kubeconfig out".to_owned());
     }
-    if !faults.secret_manager.is_empty() && arguments.secret_manager.is_some() {
-        return Err("--fault: only the embedded Secret Manager plays faults; leave --secret-manager out".to_owned());
+    let has_other_store = arguments.secret_manager.is_some() || arguments.store.store != StoreKind::Google;
+    if !faults.secret_manager.is_empty() && has_other_store {
+        return Err(
+            "--fault: only the embedded Secret Manager plays faults; leave --secret-manager and --store out".to_owned()
+        );
     }
     if let Some(scenario) = arguments.scenario {
-        if arguments.kubeconfig.is_some() || arguments.secret_manager.is_some() {
-            return Err("--scenario: needs the embedded parts; leave --kubeconfig and --secret-manager out".to_owned());
+        if arguments.kubeconfig.is_some() || has_other_store {
+            return Err(
+                "--scenario: needs the embedded parts; leave --kubeconfig, --secret-manager and --store out".to_owned()
+            );
         }
         let planted = scenario.faults().map_err(|error| format!("--scenario: {error}"))?;
         faults.secret_manager.extend(planted.secret_manager);
@@ -194,15 +214,39 @@ fn database_of(name: &str, url: SecretString) -> Result<SecretString, String> {
     Err(format!("{name}: must be postgresql://USER@HOST:PORT/NAME"))
 }
 
-fn secret_manager(value: Option<&str>) -> Result<SecretManager, String> {
+/// Returns the place of OpenBao or Vault that the variables name, in the engine and folder that the guide names.
+pub(crate) fn vault(environment: &impl Environment) -> Result<VaultSettings, String> {
+    let text = |name: &str| match environment.text(name) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => {
+            Err(format!("--store vault: {name} is not set; hack/real-parts/openbao.sh up starts a server for tests"))
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    let address = text(variable::VAULT_ADDR)?;
+    let address = address.parse().map_err(|error| format!("{}: {error}", variable::VAULT_ADDR))?;
+    let path = |text: &str| text.parse().map_err(|error: InvalidName| error.to_string());
+    Ok(VaultSettings {
+        address,
+        namespace: None,
+        mount: path("secret")?,
+        folder: path("pull-secrets")?,
+        login: VaultLogin::TokenFile(text(TOKEN_FILE_VARIABLE)?.into()),
+        ca_file: None,
+        call_timeout: STORE_TIMEOUT,
+        calls: None,
+    })
+}
+
+fn secret_manager(value: Option<&str>) -> Result<Store, String> {
     match value.map(str::trim) {
-        None => Ok(SecretManager::Embedded),
-        Some("google") => Ok(SecretManager::Google),
+        None => Ok(Store::Embedded),
+        Some("google") => Ok(Store::Google),
         Some(place) => {
             let port = place.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !place.contains(['/', '@', ' ']));
             let is_address = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok());
             is_address
-                .then(|| SecretManager::Emulator(place.to_owned()))
+                .then(|| Store::Emulator(place.to_owned()))
                 .ok_or_else(|| "--secret-manager: must be `google` or an emulator's HOST:PORT".to_owned())
         }
     }
@@ -238,9 +282,30 @@ mod tests {
     #[case("--log-level loud", "--log-level: must be")]
     #[case("--secret-manager google --fault addVersion:hang", "--fault: only the embedded Secret Manager")]
     #[case("--secret-manager google --scenario on-call-50", "--scenario: needs the embedded parts")]
+    #[case("--store vault", "--store vault: VAULT_ADDR is not set")]
+    #[case("--store vault --secret-manager google", "--secret-manager: has no effect with --store vault")]
     fn what_cannot_be_is_refused_by_its_name_and_not_quoted(#[case] line: &str, #[case] fault: &str) {
         let faults = options(line, &BTreeMap::new()).unwrap_err();
         assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7word"), "{faults:?}");
+    }
+
+    #[rstest]
+    #[case("https://Vault.example.com:8200/", None)]
+    #[case("http://vault.example.com/Zq7word", Some("VAULT_ADDR: must be an https:// address"))]
+    fn vault_is_named_by_variables(#[case] address: &str, #[case] fault: Option<&str>) {
+        let environment = BTreeMap::from([("VAULT_ADDR", address), ("VAULT_TOKEN_FILE", "/token")]);
+        match (options("--store vault", &environment), fault) {
+            (Ok(Options { store: Store::Vault(vault), .. }), None) => {
+                assert_eq!(vault.address.as_str(), "https://vault.example.com:8200");
+                assert_eq!(vault.login, VaultLogin::TokenFile("/token".into()));
+            }
+            (Err(faults), Some(fault)) => {
+                assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7"), "{faults:?}");
+            }
+            (options, _) => panic!("{options:?}"),
+        }
+        let faults = options("--store vault --scenario on-call-50", &environment).unwrap_err();
+        assert!(faults.iter().any(|fault| fault.starts_with("--scenario: needs the embedded parts")), "{faults:?}");
     }
 
     #[test]

@@ -15,17 +15,17 @@ use daemon::log::{self, Components, Format};
 use daemon::settings::traces::Export;
 use daemon::traces::{self, Program, ProgramExport, StartError, Traces};
 use daemon::{output, proxy};
-use secret_store::Endpoint;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
 
-use crate::cli::{DemoArguments, StreamFormat, UpArguments};
+use crate::cli::{DemoArguments, StoreKind, StreamFormat, UpArguments};
 use crate::demo;
 use crate::fleet::{Clients, Fleet, Places};
-use crate::options::{Options, SecretManager};
+use crate::options::{self, Options, Store};
 use crate::play;
 use crate::scenario::Scenario;
+use crate::store::StorePlace;
 
 /// The component of a crate's log events outside of any part.
 const COMPONENTS: Components = &[
@@ -68,11 +68,12 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
         };
         let clients = fleet.clients();
-        let endpoint = fleet.places.secret_manager.clone();
+        let store = fleet.places.store.clone();
         let prepared = async {
-            match options.scenario {
-                Some(Scenario::OnCall) => play::all(&clients, &endpoint).await,
-                None => Ok(()),
+            match (options.scenario, &store) {
+                (Some(Scenario::OnCall), StorePlace::SecretManager(endpoint)) => play::all(&clients, endpoint).await,
+                // The options refuse a scenario with another store.
+                _ => Ok(()),
             }
         };
         let prepared = tokio::select! {
@@ -115,7 +116,13 @@ pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
     leave_proxies()?;
     let _traces = level.map(|level| start_log(level, arguments.output, None)).transpose()?;
     on_runtime(async |stop| {
-        let options = Options::embedded(level.unwrap_or(LevelFilter::OFF));
+        let store = match arguments.store.store {
+            StoreKind::Google => Store::Embedded,
+            StoreKind::Vault => {
+                Store::Vault(options::vault(&ProcessEnvironment).map_err(|fault| Faults::of_options(vec![fault]))?)
+            }
+        };
+        let options = Options { store, ..Options::embedded(level.unwrap_or(LevelFilter::OFF)) };
         let mut fleet = tokio::select! {
             fleet = Fleet::start(&options) => fleet?,
             () = stop.cancelled() => return Ok(interrupted()),
@@ -180,23 +187,16 @@ fn start_log(level: LevelFilter, output: StreamFormat, export: Option<Export>) -
 /// Says where everything is.
 fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow::Result<()> {
     let places = &fleet.places;
-    let secret_manager = match &places.secret_manager {
-        Endpoint::Emulator { host, .. } => format!("http://{host}"),
-        _ => "https://secretmanager.googleapis.com".to_owned(),
-    };
+    let store = places.store.address();
     if output == StreamFormat::Json {
-        let token_file = match &places.secret_manager {
-            Endpoint::Emulator { token_file, .. } => token_file.as_deref(),
-            _ => None,
-        };
         let listeners = places.listeners.iter().map(|(name, address)| (name.replace(' ', "_"), address.to_string()));
         let ready = json!({
             "event": "ready",
             "api": places.api,
             "kubernetes": places.kubernetes,
             "kubeconfig": places.kubeconfig,
-            "secret_manager": secret_manager,
-            "secret_manager_token_file": token_file,
+            (places.store.key()): store,
+            (format!("{}_token_file", places.store.key())): places.store.token_file(),
             "data_dir": fleet.folder.root(),
             "scenario": options.scenario.map(Scenario::name),
             "listeners": listeners.collect::<std::collections::BTreeMap<_, _>>(),
@@ -214,7 +214,7 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
             &places.kubernetes,
             is(options.kubeconfig.is_some(), "emulator; Jobs are processes of pull-secret"),
         ),
-        row("Secret Manager", &secret_manager, is(options.secret_manager != SecretManager::Embedded, "emulator")),
+        row(places.store.name(), &store, is(!matches!(options.store, Store::Embedded), "emulator")),
         row("broker", "-", is(options.broker.is_some(), "within this process, with a journal")),
     ];
     for (name, address) in places.listeners.iter().filter(|(name, _)| name.contains(' ')) {
@@ -241,11 +241,8 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
 fn exports(places: &Places) -> String {
     let mut exports =
         format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(&places.kubeconfig));
-    if let Endpoint::Emulator { host, token_file } = &places.secret_manager {
-        exports = format!("{exports}export SECRET_MANAGER_EMULATOR_HOST={host}\n");
-        if let Some(file) = token_file {
-            exports = format!("{exports}export SECRET_MANAGER_EMULATOR_TOKEN_FILE={}\n", quoted(file));
-        }
+    for (name, value) in places.store.variables() {
+        exports = format!("{exports}export {name}={}\n", quoted(Path::new(&value)));
     }
     exports
 }

@@ -256,6 +256,12 @@ impl Player {
         self.patch(id, spec).await
     }
 
+    /// Stores the pull secret in another folder in OpenBao from now on.
+    pub async fn move_to_folder(&self, id: &str, folder: &str, content: &str) -> Resource {
+        let pull_secret = json!({"data": content, "folder": folder});
+        self.patch(id, Map::from_iter([("pullSecret".to_owned(), pull_secret)])).await
+    }
+
     async fn patch(&self, id: &str, spec: Map<String, Value>) -> Resource {
         let patch = Patch { spec: Some(spec), ..Patch::default() };
         self.client.within(&self.budget).patch("clusters", id, &patch, None).await.unwrap()

@@ -1,5 +1,8 @@
 //! The built-in configuration of the adapter type `pullsecret`.
 
+use fleet_model::names::variable;
+
+use super::secret_store::StoreKind;
 use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources, ServiceAccount};
 use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
@@ -20,12 +23,12 @@ pub(super) const PULL_SECRET: &str = "pullsecret";
 /// The adapters that must have completed their work before this one.
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
-/// The built-in preconditions. A reference to a Secret is equivalent to the content itself.
-const PRECONDITIONS: [&str; 3] = [
-    r#"spec.provider == "gcp""#,
-    "spec.gcp.projectId != nil",
-    "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil",
-];
+/// The built-in preconditions of a run that stores at Google.
+const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, "spec.gcp.projectId != nil"];
+/// The built-in precondition of a run that stores at AWS.
+const AWSS_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "aws""#];
+/// The built-in precondition of every run. A reference to a Secret is equivalent to the content itself.
+const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
 
 const IMAGE: &str = concat!("quay.io/openshift-hyperfleet/pull-secret:", env!("CARGO_PKG_VERSION"));
 const ARGS: [&str; 2] = ["run-job", "pull-secret"];
@@ -78,18 +81,25 @@ pub(super) fn complete(config: &mut Config) {
     }
     let Criteria { preconditions, dependencies } = &mut spec.criteria;
     let expression = |expression: &str| Expression { expression: expression.to_owned() };
-    preconditions.get_or_insert_with(|| PRECONDITIONS.map(expression).to_vec());
+    let of_store: &[&str] = match spec.secret_store.kind {
+        StoreKind::Google => &GOOGLES_PRECONDITIONS,
+        StoreKind::Vault => &[],
+        StoreKind::Aws => &AWSS_PRECONDITIONS,
+    };
+    preconditions.get_or_insert_with(|| of_store.iter().chain([&PRECONDITION]).copied().map(expression).collect());
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
     spec.input.get_or_insert_with(Input::default);
     spec.output.get_or_insert_with(|| Output {
         namespace: source(NAMESPACE, None),
         name: source(&["spec.pullSecret.k8sSecretName"], Some("{id}-pull-secret")),
     });
-    spec.limits.project_variable.get_or_insert_with(|| "GCP_PROJECT_ID".to_owned());
-    complete_job(&mut spec.job_template);
+    if spec.secret_store.kind == StoreKind::Google {
+        spec.limits.project_variable.get_or_insert_with(|| variable::GCP_PROJECT_ID.to_owned());
+    }
+    complete_job(&mut spec.job_template, spec.secret_store.kind);
 }
 
-fn complete_job(job: &mut JobTemplate) {
+fn complete_job(job: &mut JobTemplate, store: StoreKind) {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     job.image.get_or_insert_with(|| IMAGE.to_owned());
     job.args.get_or_insert_with(|| texts(&ARGS));
@@ -108,9 +118,11 @@ fn complete_job(job: &mut JobTemplate) {
         Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
     let given = job.env.take().unwrap_or_default();
-    let built_in = VARIABLES.into_iter().map(binding);
+    let is_of_store = |variable: &Variable| StoreKind::takes(Some(store), variable.name);
+    let built_in = VARIABLES.into_iter().filter(is_of_store).map(binding);
     let kept = built_in.filter(|built_in| given.iter().all(|given| given.name != built_in.name)).collect::<Vec<_>>();
-    job.env = Some(kept.into_iter().chain(given).collect());
+    // Those that are given stay first: messages name their places in the file.
+    job.env = Some(given.into_iter().chain(kept).collect());
 }
 
 fn source(paths: &[&str], text: Option<&str>) -> ValueSource {

@@ -1,5 +1,9 @@
 //! Checks a configuration as a whole.
 
+use ::secret_store::StorePath;
+use std::fmt::Display;
+use std::str::FromStr;
+
 use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use hyperfleet_client::BaseUrl;
@@ -8,6 +12,8 @@ use precondition::Precondition;
 
 use super::account::Account;
 use super::broker::{Broker, BrokerKind};
+use super::builtin;
+use super::secret_store::{self, AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
 use super::shape::{Config, Destination, ServiceAccount, Spec};
 use super::table::TABLE;
 use crate::binding::{Binding, FieldPath};
@@ -19,6 +25,7 @@ pub(super) struct Checked {
     pub(super) preconditions: Vec<Precondition>,
     pub(super) image: String,
     pub(super) account: Option<Account>,
+    pub(super) store: StorePlan,
 }
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
@@ -52,14 +59,62 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
             Err(error) => faults.push(format!("spec.criteria.preconditions[{index}].expression: {error}")),
         }
     }
+    let store = store(spec);
+    faults.extend(store.as_ref().err().into_iter().flatten().cloned());
     faults.extend(subscription.as_ref().err().cloned());
     faults.extend(image.as_ref().err().cloned());
-    match (base_url, subscription, image) {
-        (Some(Ok(base_url)), Ok(subscription), Ok(image)) if faults.is_empty() => {
-            Ok(Checked { base_url, subscription, preconditions, image, account })
+    match (base_url, subscription, image, store) {
+        (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(store)) if faults.is_empty() => {
+            Ok(Checked { base_url, subscription, preconditions, image, account, store })
         }
         _ => Err(faults),
     }
+}
+
+/// Checks the secret store; the error lists every fault.
+fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
+    let SecretStore { kind, folder, vault, aws } = &spec.secret_store;
+    let mut faults = Vec::new();
+    let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
+    let blocks = [("vault", StoreKind::Vault, is_vault_given), ("aws", StoreKind::Aws, aws.region.is_some())];
+    for (block, of_block, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && kind != of_block) {
+        let named = of_block.name().unwrap_or_default();
+        faults.push(format!("spec.secretStore.{block}: has no effect without spec.secretStore.type {named}"));
+    }
+    if *kind != StoreKind::Google && spec.adapter_type != builtin::PULL_SECRET {
+        let adapter_type = builtin::PULL_SECRET;
+        faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
+    }
+    let folder = parsed::<StorePath>("spec.secretStore.folder", Some(folder), &mut faults);
+    let folder = folder.map(|folder| secret_store::folder(&folder));
+    let plan = match kind {
+        StoreKind::Google => Some(StorePlan::Google),
+        StoreKind::Vault => {
+            let address = parsed("spec.secretStore.vault.address", vault.address.as_deref(), &mut faults);
+            let namespace = vault.namespace.as_deref();
+            let namespace = namespace.and_then(|it| parsed("spec.secretStore.vault.namespace", Some(it), &mut faults));
+            let mount = Some(vault.mount.as_deref().unwrap_or("secret"));
+            let mount = parsed("spec.secretStore.vault.mount", mount, &mut faults);
+            address
+                .zip(mount)
+                .zip(folder)
+                .map(|((address, mount), folder)| StorePlan::Vault(VaultPlan { address, namespace, mount, folder }))
+        }
+        StoreKind::Aws => {
+            let region = parsed("spec.secretStore.aws.region", aws.region.as_deref(), &mut faults);
+            region.zip(folder).map(|(region, folder)| StorePlan::Aws(AwsPlan { region, folder }))
+        }
+    };
+    plan.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// Parses a setting that is required, and collects its fault.
+fn parsed<T: FromStr<Err: Display>>(key: &'static str, text: Option<&str>, faults: &mut Vec<String>) -> Option<T> {
+    let parsed = match text {
+        Some(text) => text.parse().map_err(|error| format!("{key}: {error}")),
+        None => Err(missing(&TABLE, key)),
+    };
+    parsed.map_err(|fault| faults.push(fault)).ok()
 }
 
 /// Checks that the author of a resource cannot choose the service account of its Jobs, and thereby another tenant's rights.
@@ -76,7 +131,7 @@ fn is_safe(service_account: Option<&ServiceAccount>) -> bool {
 
 /// Checks that every pattern names something.
 fn has_patterns(rule: &Destination) -> bool {
-    let all = || rule.projects.iter().chain(&rule.namespaces);
+    let all = || rule.projects.iter().chain(&rule.folders).chain(&rule.namespaces);
     all().next().is_some() && all().all(|pattern| !pattern.trim().is_empty())
 }
 
@@ -110,7 +165,7 @@ fn rules(config: &Config) -> Vec<String> {
         ),
         (
             config.spec.destinations.iter().flatten().all(has_patterns),
-            "spec.destinations: each rule needs `projects` or `namespaces`, and no pattern may be empty",
+            "spec.destinations: each rule needs `projects`, `folders` or `namespaces`, and no pattern may be empty",
         ),
         (
             limits.writes_per_minute == 0 || limits.writes_per_minute >= limits.writes_per_run,
@@ -133,8 +188,12 @@ fn rules(config: &Config) -> Vec<String> {
         ),
     ];
     let failed = checks.into_iter().filter(|(right, _)| !right).map(|(_, fault)| fault.to_owned());
-    let bindings = job_template.env.iter().flatten().enumerate();
-    failed.chain(bindings.filter_map(|(index, binding)| binding_fault(index, binding))).collect()
+    let bindings = job_template.env.as_deref().unwrap_or_default();
+    let faults = bindings.iter().enumerate().filter_map(|(index, binding)| {
+        let fault = binding_fault(binding, bindings.get(..index).unwrap_or_default())?;
+        Some(format!("spec.jobTemplate.env[{index}]: {fault}"))
+    });
+    failed.chain(faults).collect()
 }
 
 /// True if a setting is given that only RabbitMQ has.
@@ -143,14 +202,17 @@ fn is_of_rabbitmq(broker: &Broker) -> bool {
     url.is_some() || exchange.is_some() || exchange_type.is_some() || queue.is_some()
 }
 
-fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
+/// Returns the fault of a variable, if it has one; `before` are those before it in the list.
+fn binding_fault(binding: &Binding, before: &[Binding]) -> Option<String> {
     let is_variable = |name: &str| {
         !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
     };
     let fault = if !is_variable(&binding.name) {
         "name: must be A-Z, 0-9 and _"
-    } else if binding.name == "SECRET_STORE" {
-        "name: the adapter's Jobs store in Google Secret Manager only, since their copies are tracked and cleaned up there"
+    } else if let Some(setting) = secret_store::setting_of(&binding.name) {
+        return Some(format!("name: the variable follows from {setting}: set that instead"));
+    } else if before.iter().any(|before| before.name == binding.name) {
+        "name: is given twice"
     } else if binding.from.is_empty() && binding.value.is_none() {
         "give `from` or `value`"
     } else if binding.from.iter().any(FieldPath::is_pull_secret_data) {
@@ -158,5 +220,5 @@ fn binding_fault(index: usize, binding: &Binding) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("spec.jobTemplate.env[{index}]: {fault}"))
+    Some(fault.to_owned())
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::broker::Broker;
+use super::secret_store::SecretStore;
 use crate::binding::{Binding, ValueSource};
 
 daemon::settings! {
@@ -78,8 +79,10 @@ daemon::settings! {
         /// Secret that a run applies, watched for drift
         #[serde(default)]
         pub output: Option<Output> = Row::at("spec.output"),
-        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project and one its namespace;
-        /// without this list every destination is allowed
+        /// Secret store of the pull secrets
+        pub secret_store: SecretStore,
+        /// Allowed destinations of pull secrets: a run starts only if a rule allows its project (in OpenBao, Vault or AWS its
+        /// folder), and one its namespace; without this list every destination is allowed
         #[serde(default)]
         pub destinations: Option<Vec<Destination>> = Row::at("spec.destinations"),
         /// Limits of concurrent work
@@ -308,6 +311,8 @@ pub struct Destination {
     pub tenancy: BTreeMap<String, String>,
     /// Patterns of Google Cloud projects.
     pub projects: Vec<String>,
+    /// Patterns of folders in OpenBao, Vault or AWS, such as `tenants/acme/*`.
+    pub folders: Vec<String>,
     /// Patterns of namespaces in the management cluster.
     pub namespaces: Vec<String>,
 }

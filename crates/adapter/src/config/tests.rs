@@ -145,6 +145,97 @@ fn faults_name_the_key_and_never_the_value(#[case] what: &str, #[case] instead: 
     assert!(faults.contains(expect) && !faults.contains("hunter2"), "{faults}");
 }
 
+/// A configuration that stores in Vault, with this in `spec.secretStore.vault`, and this in `spec`.
+fn in_vault(vault: &str, further: &str) -> String {
+    format!(
+        "apiVersion: hyperfleet.redhat.com/v1alpha1
+kind: AdapterConfig
+metadata: {{name: a, namespace: b}}
+spec:
+  adapterType: pullsecret
+  hyperfleetAPI: {{url: http://api}}
+  secretStore: {{type: vault, vault: {{{vault}}}}}
+{further}"
+    )
+}
+
+const VAULT: &str = "address: 'https://Vault.example.com:8200/', namespace: fleet/eu/";
+
+#[test]
+fn pull_secrets_are_stored_in_vault() {
+    let plan = read(&in_vault(VAULT, "")).unwrap();
+    let StorePlan::Vault(vault) = &plan.store else { panic!("must be Vault") };
+    assert_eq!(vault.address.as_str(), "https://vault.example.com:8200");
+    assert_eq!((vault.namespace.as_ref().unwrap().as_str(), vault.mount.as_str()), ("fleet/eu", "secret"));
+    assert_eq!(vault.folder.value.as_deref(), Some("pull-secrets"));
+    let names: Vec<_> = plan.bindings.iter().map(|binding| binding.name.as_str()).collect();
+    assert!(!names.contains(&"GCP_PROJECT_ID") && !names.contains(&"REPLICATION_POLICY"), "{names:?}");
+    assert_eq!(plan.preconditions.len(), 1);
+    assert_eq!(plan.project_variable, None);
+}
+
+#[rstest]
+#[case::address("", "", "spec.secretStore.vault.address: missing")]
+#[case::plain("address: 'http://vault.example.com'", "", "spec.secretStore.vault.address: must be an https:// address")]
+#[case::path(
+    "address: 'https://v', namespace: 'a b', mount: ../x",
+    "",
+    "vault.namespace: must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them\n\
+     spec.secretStore.vault.mount: must be parts"
+)]
+#[case::store(
+    "address: 'https://v'",
+    "  jobTemplate: {env: [{name: SECRET_STORE, value: google}]}",
+    "spec.jobTemplate.env[0]: name: the variable follows from spec.secretStore.type: set that instead"
+)]
+#[case::folder(
+    "address: 'https://v'",
+    "  jobTemplate: {env: [{name: A, value: b}, {name: VAULT_FOLDER, from: [spec.x]}]}",
+    "spec.jobTemplate.env[1]: name: the variable follows from spec.secretStore.folder: set that instead"
+)]
+#[case::twice(
+    "address: 'https://v'",
+    "  jobTemplate: {env: [{name: VAULT_ROLE, value: a}, {name: VAULT_ROLE, value: b}]}",
+    "spec.jobTemplate.env[1]: name: is given twice"
+)]
+fn a_place_in_vault_that_is_incomplete_or_contradictory_is_refused(
+    #[case] vault: &str,
+    #[case] further: &str,
+    #[case] expect: &str,
+) {
+    let faults = faults(&in_vault(vault, further));
+    assert!(faults.contains(expect), "{faults}");
+}
+
+#[rstest]
+#[case("{type: aws, aws: {region: eu-west-1}, folder: /tenants/}", None)]
+#[case("{type: aws}", Some("spec.secretStore.aws.region: missing"))]
+#[case("{type: aws, aws: {region: 'eu west'}}", Some("spec.secretStore.aws.region: must be a location"))]
+#[case("{type: aws, aws: {region: eu-west-1}, folder: a//b}", Some("spec.secretStore.folder: must be parts"))]
+#[case("{type: azure}", Some("spec.secretStore.type: must be"))]
+fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&str>) {
+    let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
+    match (read(&text), expect) {
+        (Ok(Plan { store: StorePlan::Aws(aws), preconditions, .. }), None) => {
+            assert_eq!((aws.region.as_str(), aws.folder.value.as_deref()), ("eu-west-1", Some("tenants")));
+            assert_eq!(preconditions.len(), 2);
+        }
+        (Err(faults), Some(expect)) => assert!(faults.join("\n").contains(expect), "{faults:?}"),
+        (read, _) => panic!("{read:?}"),
+    }
+}
+
+#[test]
+fn settings_of_vault_without_effect_are_refused() {
+    let at_google = in_vault(VAULT, "").replace("type: vault", "type: google");
+    assert_eq!(faults(&at_google), "spec.secretStore.vault: has no effect without spec.secretStore.type vault");
+    let of_aws = in_vault(VAULT, "").replace("type: vault,", "type: vault, aws: {region: eu-west-1},");
+    assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type aws");
+    let validation =
+        VALIDATION.replace("  jobTemplate:", "  secretStore: {type: aws, aws: {region: eu-west-1}}\n  jobTemplate:");
+    assert_eq!(faults(&validation), "spec.secretStore: has no effect without spec.adapterType pullsecret");
+}
+
 #[test]
 fn the_schema_accepts_what_the_program_accepts() {
     let schema = schema();

@@ -10,10 +10,11 @@ use fleet_model::{StoredCopy, copy, names};
 use hyperfleet_client::Status;
 use serde_json::{Map, Value, json};
 
+use super::attempts;
 use super::destination::{planned_copies, refused_copies};
 use super::facts::{Facts, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
-use super::retry::{NotDeleted, format_wait, wait};
+use super::retry::{NotDeleted, format_wait, wait, wait_since};
 use crate::config::Plan as Config;
 use crate::reason::Reason;
 
@@ -33,40 +34,47 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if !config.tracks_copies {
         return plan;
     }
-    let (recorded, planned) = (facts.recorded_copies(), planned_copies(config, facts));
+    let recorded = facts.recorded_copies();
+    let planned = match planned_copies(config, facts) {
+        Ok(planned) => planned,
+        Err(_) if plan.starts_run().is_none() => return with_copies(facts, plan, &recorded),
+        Err(why) => return with_copies(facts, waiting(facts, Reason::DestinationNotAllowed, &why), &recorded),
+    };
     if plan.starts_run().is_some() {
         let rules = config.config.spec.destinations.as_deref();
         let refused = refused_copies(rules, &facts.resource.tenancy, &planned);
         if !refused.is_empty() {
-            return with_copies(not_allowed(facts, &refused), &recorded);
+            return with_copies(facts, not_allowed(facts, &refused), &recorded);
         }
         if let Some(waiting) = wait_for_clean_ups(facts, &planned) {
-            return with_copies(waiting, &recorded);
+            return with_copies(facts, waiting, &recorded);
         }
         if !planned.is_subset(&recorded) {
             plan.actions.insert(0, Action::RecordCopies);
         }
         let all = recorded.union(&planned).cloned().collect();
-        return with_copies(plan, &all);
+        return with_copies(facts, plan, &all);
     }
     let is_stored = plan.condition(names::condition::AVAILABLE).is_some_and(|it| it.status == Status::True);
     if !is_stored {
-        return with_copies(plan, &recorded);
+        return with_copies(facts, plan, &recorded);
     }
     let written: Vec<_> = planned.iter().map(|copy| is_written(copy, &plan.data)).collect();
     if let Some(copy) =
         planned.iter().zip(&written).find_map(|(copy, written)| (*written == Some(false)).then_some(copy))
     {
-        return track(config, facts, moving(facts, copy));
+        return track(config, facts, moving(config, facts, copy, plan.data));
     }
     let mut left = recorded;
     // They are stored: a record that was lost is completed.
     left.extend(planned.iter().cloned());
     if written.iter().any(Option::is_none) {
         // The Job's result does not say where the pull secret is now, so nothing may be deleted.
-        return with_copies(plan, &left);
+        return with_copies(facts, plan, &left);
     }
-    match clean_up(config, facts, &planned, &mut left, &mut plan) {
+    let may_be_planned = |copy: &&StoredCopy| planned.iter().any(|planned| planned.may_be(copy));
+    let kept = left.iter().filter(may_be_planned).cloned().collect();
+    match clean_up(config, facts, &kept, &mut left, &mut plan) {
         CleanUp::Done => {}
         CleanUp::InProgress(message) => {
             plan.replace(names::condition::APPLIED, Status::True, Reason::CleanupInProgress, &message);
@@ -77,7 +85,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
             plan.requeue_after = Some(plan.requeue_after.map_or(wait, |other| other.min(wait)));
         }
     }
-    with_copies(plan, &left)
+    with_copies(facts, plan, &left)
 }
 
 /// Cleans up the first copy in `left` that is not among `kept`, and removes from `left` those that are deleted.
@@ -128,12 +136,26 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: &NotDeleted, plan: &mut Plan
     CleanUp::Failed(format!("{message}; retrying with another clean-up Job in {}", format_wait(wait)), wait)
 }
 
-/// Returns true if the data of the last successful run name this copy, false if they name another one, and `None` if they do
-/// not say.
+/// Returns true if the data of the last successful run name this copy, false if they name another one, or one in another
+/// store, and `None` if they do not say.
 fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
     let text = |member: &str| data.get(member).and_then(Value::as_str);
+    let stores = [copy::GOOGLES_PLACE, copy::VAULTS_PLACE, copy::AWSS_PLACE];
+    let is_elsewhere = |own: &str| text(own).is_none() && stores.iter().any(|store| text(store).is_some());
+    let path = |path: String| Some(text("secretPath")? == path);
     let named = match copy {
-        StoredCopy::Secret { project, name, .. } => (text("gcpProject")? == project, text("secretName")? == name),
+        StoredCopy::Secret { .. } if is_elsewhere(copy::GOOGLES_PLACE) => return Some(false),
+        StoredCopy::VaultSecret { .. } if is_elsewhere(copy::VAULTS_PLACE) => return Some(false),
+        StoredCopy::AwsSecret { .. } if is_elsewhere(copy::AWSS_PLACE) => return Some(false),
+        StoredCopy::Secret { project, name, .. } => {
+            (text(copy::GOOGLES_PLACE)? == project, text("secretName")? == name)
+        }
+        StoredCopy::VaultSecret { server, .. } => {
+            (text(copy::VAULTS_PLACE)? == server, path(copy.vault_path().unwrap_or_default())?)
+        }
+        StoredCopy::AwsSecret { region, folder, name } => {
+            (text(copy::AWSS_PLACE)? == region, path(format!("{folder}/{name}"))?)
+        }
         StoredCopy::KubernetesSecret { namespace, name } => {
             (text("namespace")? == namespace, text("k8sSecretName")? == name)
         }
@@ -142,9 +164,17 @@ fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
 }
 
 /// Returns the plan that stores the pull secret at a destination that has changed without a new generation, as when the
-/// namespace of the hosted control plane was moved.
-fn moving(facts: &Facts<'_>, copy: &StoredCopy) -> Plan {
+/// namespace of the hosted control plane was moved. The first run starts at once; if its result names another destination
+/// again, the next one is subject to the back-off.
+fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, data: Map<String, Value>) -> Plan {
     let because = format!("the destination is now {copy}");
+    let attempt = attempts::next(facts, Purpose::Apply);
+    let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2);
+    let wait = ended.and_then(|ended| wait_since(ended, config.retry.transient_after, attempt, facts));
+    if let Some(wait) = wait {
+        let message = format!("{because}, and the last Job has named another one; retrying in {}", format_wait(wait));
+        return Plan { requeue_after: Some(wait), data, ..waiting(facts, Reason::WorkloadInProgress, &message) };
+    }
     let start = match facts.run(Purpose::Apply) {
         Some(run) => StartRun::after(run, because),
         None => StartRun::next(facts, Purpose::Apply, because),
@@ -155,7 +185,8 @@ fn moving(facts: &Facts<'_>, copy: &StoredCopy) -> Plan {
 /// Returns the plan that stops running clean-ups of copies that are about to be written again.
 fn wait_for_clean_ups(facts: &Facts<'_>, planned: &BTreeSet<StoredCopy>) -> Option<Plan> {
     let is_running = |run: &&Run<'_>| run.job.end.is_none() || run.job.is_terminating;
-    let is_of_planned = |run: &&Run<'_>| run.copy.as_ref().is_some_and(|copy| planned.contains(copy));
+    let may_be_planned = |copy: &StoredCopy| planned.iter().any(|planned| planned.may_be(copy));
+    let is_of_planned = |run: &&Run<'_>| run.copy.as_ref().is_some_and(may_be_planned);
     let clean_ups = facts.runs.iter().filter(|run| run.purpose == Purpose::CleanUp);
     let running: Vec<_> = clean_ups.filter(is_running).filter(is_of_planned).collect();
     let message = format!("waiting for clean-up Job {} to stop", running.first()?.job.name);
@@ -179,11 +210,12 @@ fn waiting(facts: &Facts<'_>, reason: Reason, message: &str) -> Plan {
     plan
 }
 
-/// Returns the plan with these copies in its data.
-pub(super) fn with_copies(mut plan: Plan, copies: &BTreeSet<StoredCopy>) -> Plan {
+/// Returns the plan with these copies in its data, and with those that this version cannot read.
+pub(super) fn with_copies(facts: &Facts<'_>, mut plan: Plan, copies: &BTreeSet<StoredCopy>) -> Plan {
     plan.data.remove(copy::MEMBER);
-    if !copies.is_empty() {
-        plan.data.insert(copy::MEMBER.to_owned(), json!(copies));
+    let all: Vec<Value> = copies.iter().map(|copy| json!(copy)).chain(facts.unread_copies()).collect();
+    if !all.is_empty() {
+        plan.data.insert(copy::MEMBER.to_owned(), json!(all));
     }
     plan
 }

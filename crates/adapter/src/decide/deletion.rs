@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fleet_model::names;
 use hyperfleet_client::Status;
+use serde_json::Value;
 
 use super::copies::{CleanUp, clean_up, with_copies};
 use super::destination::planned_copies;
@@ -32,7 +33,11 @@ fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
     if config.delete_args.is_none() {
         return confirmed(facts, "this adapter creates nothing that must be removed");
     }
-    let planned = planned_copies(config, facts);
+    // Nothing was ever stored at a destination that cannot be.
+    let (planned, nowhere) = match planned_copies(config, facts) {
+        Ok(planned) => (planned, None),
+        Err(why) => (BTreeSet::new(), Some(why)),
+    };
     let mut left = facts.recorded_copies();
     let mut plan = Plan::new(Reason::CleanupInProgress, String::new(), facts.reported_data());
     match clean_up(config, facts, &planned, &mut left, &mut plan) {
@@ -40,28 +45,33 @@ fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
         CleanUp::InProgress(message) => {
             plan.set_condition(names::condition::APPLIED, Status::True, Reason::ResourcesExist, &message);
             in_progress(&mut plan, &message);
-            return with_copies(Plan { because: message, ..plan }, &left);
+            return with_copies(facts, Plan { because: message, ..plan }, &left);
         }
         CleanUp::Failed(message, wait) => {
             let plan = Plan { reason: Reason::DeletionError, because: message.clone(), ..plan };
-            return with_copies(not_deleted(plan, Reason::DeletionError.to_string(), &message, wait), &left);
+            return with_copies(facts, not_deleted(plan, Reason::DeletionError.to_string(), &message, wait), &left);
         }
     }
     let finished_clean_ups = plan.actions;
-    let mut plan = current(config, facts);
+    let mut plan = match nowhere.or_else(|| facts.missing(config, Purpose::Delete)) {
+        Some(why) => confirmed(facts, &format!("nothing was created, as a run was never possible ({why})")),
+        None => current(config, facts),
+    };
     plan.actions.extend(finished_clean_ups);
-    let is_finalized = plan.condition(names::condition::FINALIZED).is_some_and(|it| it.status == Status::True);
+    let mut is_finalized = plan.condition(names::condition::FINALIZED).is_some_and(|it| it.status == Status::True);
+    let unread = facts.unread_copies();
+    if is_finalized && !unread.is_empty() {
+        plan = unreadable(config, Plan { conditions: Vec::new(), ..plan }, &unread);
+        is_finalized = false;
+    }
     if is_finalized && config.account.is_some() {
         plan.actions.push(Action::RevokeAccess);
     }
-    with_copies(plan, &if is_finalized { BTreeSet::new() } else { left })
+    with_copies(facts, plan, &if is_finalized { BTreeSet::new() } else { left })
 }
 
 /// Decides the clean-up of the current destination.
 fn current(config: &Config, facts: &Facts<'_>) -> Plan {
-    if let Some(why) = facts.missing(config, Purpose::Delete) {
-        return confirmed(facts, &format!("nothing was created, as a run was never possible ({why})"));
-    }
     let run = facts.run(Purpose::Delete);
     if let Some((run, not_deleted)) = run.and_then(|run| Some((run, NotDeleted::of(config, run)?))) {
         return failed(facts, run, not_deleted);
@@ -135,6 +145,16 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: NotDeleted) -> Plan {
     let mut plan = Plan::new(Reason::DeletionError, message.clone(), facts.reported_data());
     plan.job = Some(run.job.clone());
     not_deleted(plan, reason, &message, wait)
+}
+
+/// Completes the plan of a resource with copies that this version cannot read, and so cannot delete.
+fn unreadable(config: &Config, plan: Plan, unread: &[Value]) -> Plan {
+    let kinds: BTreeSet<_> = unread.iter().map(|copy| copy["kind"].as_str().unwrap_or("none")).collect();
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    let message =
+        format!("the report lists copies of kinds that this version does not know ({kinds}): update the adapter");
+    let plan = Plan { reason: Reason::DeletionError, because: message.clone(), ..plan };
+    not_deleted(plan, Reason::DeletionError.to_string(), &message, config.retry.permanent_after)
 }
 
 /// Completes a plan with the conditions of a failed clean-up.

@@ -4,29 +4,75 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fleet_model::names::{self, variable};
 use fleet_model::{ClusterId, StoredCopy};
+use secret_store::{SecretId, StorePath};
 
 use super::facts::Facts;
-use crate::config::{Destination, Plan as Config};
+use crate::binding::ValueSource;
+use crate::config::{AwsPlan, Destination, FOLDER, Plan as Config, StorePlan, VaultPlan};
 
 /// Returns the copies that a run would write for the resource as it is now; none if the adapter tracks no copies.
-pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> BTreeSet<StoredCopy> {
+///
+/// # Errors
+///
+/// The reason why no run can store the pull secret where the resource says.
+pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> Result<BTreeSet<StoredCopy>, String> {
     if !config.tracks_copies {
-        return BTreeSet::new();
+        return Ok(BTreeSet::new());
     }
-    let value = |name: &str| {
-        let binding = config.bindings.iter().find(|binding| binding.name == name)?;
-        binding.resolve(facts.view, facts.placeholders(config))
-    };
-    let named = |given: Option<String>, built_in: fn(&ClusterId) -> String| {
-        given.or_else(|| facts.resource.id.parse().ok().as_ref().map(built_in))
-    };
-    let secret = value(variable::GCP_PROJECT_ID)
-        .zip(named(value(variable::SECRET_NAME), names::secret_name))
-        .map(|(project, name)| StoredCopy::Secret { project, location: value(variable::GCP_LOCATION), name });
+    let value = |name: &str| value(config, facts, name);
+    let named = |built_in: fn(&ClusterId) -> String| facts.resource.id.parse().ok().as_ref().map(built_in);
     let kubernetes_secret = value(variable::MANAGEMENT_NAMESPACE)
-        .zip(named(value(variable::K8S_SECRET_NAME), names::kubernetes_secret_name))
+        .zip(value(variable::K8S_SECRET_NAME).or_else(|| named(names::kubernetes_secret_name)))
         .map(|(namespace, name)| StoredCopy::KubernetesSecret { namespace, name });
-    secret.into_iter().chain(kubernetes_secret).collect()
+    Ok([stored_copy(config, facts)?].into_iter().chain(kubernetes_secret).collect())
+}
+
+/// Returns the copy that a run would write in the secret store. A name that the Job refuses must not be recorded: no Job could
+/// delete it.
+///
+/// # Errors
+///
+/// The reason why no run can store the pull secret where the resource says.
+pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, String> {
+    let known = |name: &str| value(config, facts, name);
+    let unknown = |name: &str| format!("it is not known where the pull secret is to be stored: {name} has no value");
+    let built_in = || facts.resource.id.parse().ok().as_ref().map(names::secret_name);
+    let name = known(variable::SECRET_NAME).or_else(built_in).ok_or_else(|| unknown(variable::SECRET_NAME))?;
+    let checked = || match name.parse::<SecretId>() {
+        Ok(name) => Ok(name.to_string()),
+        Err(error) => Err(format!("the name of the secret: {error}")),
+    };
+    match &config.store {
+        StorePlan::Google => {
+            let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
+            Ok(StoredCopy::Secret { project, location: known(variable::GCP_LOCATION), name })
+        }
+        StorePlan::Vault(VaultPlan { address, namespace, mount, folder }) => Ok(StoredCopy::VaultSecret {
+            server: address.to_string(),
+            namespace: namespace.as_ref().map(ToString::to_string),
+            mount: mount.to_string(),
+            folder: chosen(folder, config, facts)?,
+            name: checked()?,
+        }),
+        StorePlan::Aws(AwsPlan { region, folder }) => Ok(StoredCopy::AwsSecret {
+            region: region.to_string(),
+            folder: chosen(folder, config, facts)?,
+            name: checked()?,
+        }),
+    }
+}
+
+/// Returns the folder of a resource in its normal form.
+fn chosen(folder: &ValueSource, config: &Config, facts: &Facts<'_>) -> Result<String, String> {
+    let text = folder.resolve(facts.view, facts.placeholders(config)).unwrap_or_default();
+    let path = text.parse::<StorePath>();
+    path.map(|path| path.to_string()).map_err(|error| format!("{FOLDER}: {error}"))
+}
+
+/// Returns the value of a variable of the Job's template.
+fn value(config: &Config, facts: &Facts<'_>, name: &str) -> Option<String> {
+    let binding = config.bindings.iter().find(|binding| binding.name == name)?;
+    binding.resolve(facts.view, facts.placeholders(config))
 }
 
 /// Returns the planned copies that no rule of `spec.destinations` allows for a resource of this tenancy.
@@ -40,6 +86,9 @@ pub(super) fn refused_copies<'a>(
     let is_allowed = |copy: &StoredCopy| {
         rules.iter().filter(is_of_tenant).any(|rule| match copy {
             StoredCopy::Secret { project, .. } => rule.projects.iter().any(|pattern| matches(pattern, project)),
+            StoredCopy::VaultSecret { folder, .. } | StoredCopy::AwsSecret { folder, .. } => {
+                rule.folders.iter().any(|pattern| matches(pattern, folder))
+            }
             StoredCopy::KubernetesSecret { namespace, .. } => {
                 rule.namespaces.iter().any(|pattern| matches(pattern, namespace))
             }
@@ -90,6 +139,7 @@ mod tests {
             tenancy,
             projects: text(projects),
             namespaces: text(&["clusters-*"]),
+            ..Destination::default()
         };
         let rules = [rule(tenant("acme"), &["acme-*"]), rule(tenant("beta"), &["beta-*"])];
         let secret =

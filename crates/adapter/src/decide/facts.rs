@@ -160,6 +160,14 @@ impl Facts<'_> {
         copies.filter_map(|listed| serde_json::from_value(listed.clone()).ok()).collect()
     }
 
+    /// Returns the entries of that list that this version cannot read: a newer one has written them, for a store that this one
+    /// does not know.
+    pub fn unread_copies(&self) -> Vec<Value> {
+        let listed = self.last_report.and_then(|report| report.data.get(copy::MEMBER)).and_then(Value::as_array);
+        let is_unread = |listed: &&Value| serde_json::from_value::<StoredCopy>((*listed).clone()).is_err();
+        listed.into_iter().flatten().filter(is_unread).cloned().collect()
+    }
+
     /// Returns the input if it may be removed.
     pub fn removable_input(&self) -> Option<InputState> {
         self.input.clone().filter(|input| input.is_removable(&self.runs))

@@ -17,6 +17,7 @@ use crate::outcome::Outcome;
 use crate::reason::Reason;
 
 mod copies;
+mod stores;
 
 /// The state that a decision is made in. By default the cluster is ready and has no run.
 struct World {
@@ -135,6 +136,10 @@ impl World {
     }
 
     fn decide_with(&self, config: &Config) -> Plan {
+        self.with_facts(|facts| decide(config, facts))
+    }
+
+    fn with_facts<T>(&self, work: impl FnOnce(&Facts<'_>) -> T) -> T {
         let view = View::of(&self.resource);
         let run = |job: &ObservedJob, purpose, copy: Option<&StoredCopy>, outcome: &Option<Outcome>| Run {
             generation: job.labels["hyperfleet.io/generation"].parse().unwrap(),
@@ -159,7 +164,7 @@ impl World {
             input: self.input.clone(),
             now: now(),
         };
-        decide(config, &facts)
+        work(&facts)
     }
 }
 

@@ -45,7 +45,7 @@ impl KnownJobs {
         }
         let Some(resource) = job.labels.get(names::LABEL_RUN_RESOURCE).cloned() else { return update };
         let is_over = is_gone || job.end.is_some();
-        if let Some(project) = job.annotations.get(names::ANNOTATION_PROJECT) {
+        if let Some(project) = job.annotations.get(names::ANNOTATION_QUOTA) {
             if is_over {
                 let ended = job.ended.map(|ended| instant_of(ended, now));
                 update.unblocked = limits.finish(project, &job.name, ended, now);
@@ -106,7 +106,7 @@ mod tests {
             name: "run-1".to_owned(),
             uid: uid.to_owned(),
             labels: text(names::LABEL_RUN_RESOURCE, "cls-1"),
-            annotations: [(names::ANNOTATION_PROJECT, "p"), (names::ANNOTATION_TRACE, TRACE)]
+            annotations: [(names::ANNOTATION_QUOTA, "p"), (names::ANNOTATION_TRACE, TRACE)]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             created: None,

@@ -119,14 +119,14 @@ impl Pass<'_> {
         let context = self.context;
         let limits = || context.limits.lock().unwrap_or_else(PoisonError::into_inner);
         for (job, outcome) in self.observed.outcomes() {
-            let project = job.annotations.get(names::ANNOTATION_PROJECT);
+            let project = job.annotations.get(names::ANNOTATION_QUOTA);
             project.inspect(|project| limits().charge(project, &job.name, outcome.spent));
         }
         let facts = self.observed.facts(Timestamp::now());
         let plan = decide::decide(&context.config, &facts);
         let Some(run) = plan.starts_run() else { return self.perform(plan, &facts).await };
         let name = manifest::job_name(&context.config, &facts, run);
-        let Some(project) = manifest::project(&context.config, &facts, run) else {
+        let Some(project) = manifest::quota(&context.config, &facts, run) else {
             return self.perform(plan, &facts).await;
         };
         let started = limits().try_start(&project, &name, &self.observed.resource.id, Instant::now());

@@ -23,6 +23,8 @@ struct Objects {
     id: String,
     project: String,
     secret: String,
+    /// The place of the stored secret, if it is not at Google.
+    elsewhere: Option<Elsewhere>,
     namespace: String,
     kubernetes_secret: String,
     job_namespace: String,
@@ -139,6 +141,69 @@ fn for_invalid(cluster: &Resource) -> Step {
     }
 }
 
+/// A secret that is not at Google, as the store's own command line takes it.
+#[derive(Debug)]
+enum Elsewhere {
+    /// For `bao kv`.
+    Vault(String),
+    /// For `aws secretsmanager`.
+    Aws(String),
+}
+
+/// A secret in a folder as one word of a shell.
+fn path(folder: &str, name: &str) -> String {
+    let parts: Vec<_> = folder.split('/').chain([name]).map(word).collect();
+    parts.join("/")
+}
+
+/// The step after a failure in OpenBao or Vault, of a secret as `bao kv` takes it.
+fn in_vault(reason: Reason, path: &str) -> Step {
+    let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
+    match reason {
+        Reason::PermissionDenied => hinted(
+            "give the Job's role a policy for this secret; docs/guides/providers/openbao.md has the least one",
+            "bao policy list".to_owned(),
+        ),
+        Reason::Unauthenticated => hinted(
+            "let the auth method accept the Job's service account: its role, bound name and namespace, and audience",
+            "bao auth list".to_owned(),
+        ),
+        Reason::NameConflict | Reason::DifferentIncarnation => hinted(
+            "the secret is unmanaged or another cluster's: delete it if its owner does not need it, or set \
+             spec.pullSecret.secretName of the cluster to another name",
+            format!("bao kv metadata get {path}"),
+        ),
+        Reason::StoreUnavailable | Reason::QuotaExceeded => {
+            Step { hint: None, commands: vec!["bao status".to_owned()] }
+        }
+        _ => Step::default(),
+    }
+}
+
+/// The step after a failure at AWS, of a secret as `aws secretsmanager` takes it.
+fn at_aws(reason: Reason, secret: &str) -> Step {
+    let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
+    match reason {
+        Reason::PermissionDenied => hinted(
+            "give the Job's role a policy for this secret; docs/guides/providers/aws.md has the least one",
+            "aws sts get-caller-identity".to_owned(),
+        ),
+        Reason::Unauthenticated => hinted(
+            "let the role trust the Job's service account: its issuer, subject and audience",
+            "aws sts get-caller-identity".to_owned(),
+        ),
+        Reason::NameConflict | Reason::DifferentIncarnation => hinted(
+            "the secret is unmanaged or another cluster's: delete it if its owner does not need it, or set \
+             spec.pullSecret.secretName of the cluster to another name",
+            format!("aws secretsmanager describe-secret {secret}"),
+        ),
+        Reason::StoreUnavailable | Reason::QuotaExceeded => {
+            Step { hint: None, commands: vec![format!("aws secretsmanager describe-secret {secret}")] }
+        }
+        _ => Step::default(),
+    }
+}
+
 // === impl Objects ===
 
 impl Objects {
@@ -156,6 +221,7 @@ impl Objects {
         let named = |name: fn(&ClusterId) -> String| id.parse().map(|id| name(&id)).unwrap_or_default();
         let mut objects = Self {
             secret: named(names::secret_name),
+            elsewhere: None,
             namespace: "NAMESPACE".to_owned(),
             kubernetes_secret: named(names::kubernetes_secret_name),
             id,
@@ -163,22 +229,47 @@ impl Objects {
             job_namespace,
             job,
         };
-        for copy in facts.copies() {
+        let mut copies = facts.copies();
+        // The last one counts: the one that the report names as stored.
+        copies.sort_by_key(|copy| facts.names_as_stored(copy));
+        for copy in copies {
             match copy {
-                StoredCopy::Secret { project, name, .. } => (objects.project, objects.secret) = (project, name),
+                StoredCopy::Secret { project, name, .. } => {
+                    (objects.project, objects.secret, objects.elsewhere) = (project, name, None);
+                }
+                StoredCopy::VaultSecret { namespace, mount, folder, name, .. } => {
+                    let namespace = namespace.map(|namespace| format!("-namespace={} ", word(&namespace)));
+                    let path =
+                        format!("{}-mount={} {}", namespace.unwrap_or_default(), word(&mount), path(&folder, &name));
+                    (objects.elsewhere, objects.secret) = (Some(Elsewhere::Vault(path)), name);
+                }
+                StoredCopy::AwsSecret { region, folder, name } => {
+                    let secret = format!("--secret-id {} --region {}", path(&folder, &name), word(&region));
+                    (objects.elsewhere, objects.secret) = (Some(Elsewhere::Aws(secret)), name);
+                }
                 StoredCopy::KubernetesSecret { namespace, name } => {
                     (objects.namespace, objects.kubernetes_secret) = (namespace, name);
                 }
             }
         }
-        let Self { id, project, secret, namespace, kubernetes_secret, job_namespace, job } = objects;
+        let Self { id, project, secret, elsewhere, namespace, kubernetes_secret, job_namespace, job } = objects;
         let [id, project, secret, namespace, kubernetes_secret, job_namespace, job] =
             [id, project, secret, namespace, kubernetes_secret, job_namespace, job].map(|name| word(&name));
-        Self { id, project, secret, namespace, kubernetes_secret, job_namespace, job }
+        Self { id, project, secret, elsewhere, namespace, kubernetes_secret, job_namespace, job }
     }
 
     /// The step after a failure in the secret store, or before it.
     fn in_store(&self, reason: Reason, cluster: &Resource) -> Step {
+        match (&self.elsewhere, reason) {
+            (_, Reason::InvalidPullSecret) => for_invalid(cluster),
+            (Some(Elsewhere::Vault(path)), reason) => in_vault(reason, path),
+            (Some(Elsewhere::Aws(secret)), reason) => at_aws(reason, secret),
+            (None, reason) => self.at_google(reason),
+        }
+    }
+
+    /// The step after a failure at Google.
+    fn at_google(&self, reason: Reason) -> Step {
         let Self { project, secret, .. } = self;
         let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
         let command = |command: String| Step { hint: None, commands: vec![command] };
@@ -199,7 +290,6 @@ impl Objects {
                 ),
                 format!("gcloud secrets describe {secret} --project {project}"),
             ),
-            Reason::InvalidPullSecret => for_invalid(cluster),
             Reason::InvalidConfiguration => Step {
                 hint: Some(format!("correct the cluster's spec in the API; spec.gcp.projectId is {project}")),
                 commands: Vec::new(),

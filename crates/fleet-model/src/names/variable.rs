@@ -11,10 +11,24 @@ names! {
     GENERATION = "GENERATION";
     /// Creation time of the cluster; another one is another cluster with the same id.
     INCARNATION = "INCARNATION";
+    /// Kind of the secret store; Google Secret Manager if it is not set.
+    SECRET_STORE = "SECRET_STORE";
     /// Google Cloud project that the secret is stored in.
     GCP_PROJECT_ID = "GCP_PROJECT_ID";
     /// Location of a regional secret.
     GCP_LOCATION = "GCP_LOCATION";
+    /// Address of OpenBao or Vault.
+    VAULT_ADDR = "VAULT_ADDR";
+    /// Namespace at OpenBao or Vault.
+    VAULT_NAMESPACE = "VAULT_NAMESPACE";
+    /// Mount of the KV engine at OpenBao or Vault.
+    VAULT_MOUNT = "VAULT_MOUNT";
+    /// Folder of the secret in that mount.
+    VAULT_FOLDER = "VAULT_FOLDER";
+    /// Region of AWS Secrets Manager.
+    AWS_REGION = "AWS_REGION";
+    /// The part of the secrets' names at AWS before the last '/'.
+    AWS_FOLDER = "AWS_FOLDER";
     /// Name of the secret in the store.
     SECRET_NAME = "SECRET_NAME";
     /// Replication policy of a new secret.

@@ -149,6 +149,7 @@ mod tests {
     #[case::provider("/provider", json!("other"), false)]
     #[case::name("/pullSecret/secretName", json!("t"), false)]
     #[case::replication("/pullSecret", json!({ "secretName": "s", "replicationPolicy": "us-east1" }), false)]
+    #[case::folder("/pullSecret", json!({ "secretName": "s", "folder": "tenants/acme" }), false)]
     #[case::kubernetes_name("/pullSecret", json!({ "secretName": "s", "k8sSecretName": "x" }), false)]
     #[case::network("/gcp/network", json!("m"), true)]
     #[case::the_content_itself("/pullSecret/data", json!(null), true)]

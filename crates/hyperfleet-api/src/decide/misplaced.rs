@@ -10,12 +10,13 @@ use serde_json::{Map, Value};
 use crate::excerpt::excerpt;
 
 /// The members of `spec.pullSecret`, each with its type.
-const MEMBERS: [(&str, Type); 5] = [
+const MEMBERS: [(&str, Type); 6] = [
     ("data", Type::Any),
     ("secretRef", Type::Object),
     ("secretName", Type::Text),
     ("k8sSecretName", Type::Text),
     ("replicationPolicy", Type::Text),
+    ("folder", Type::Text),
 ];
 
 /// Maximum number of encodings within each other that are undone: JSON in base64 in JSON.
@@ -37,8 +38,8 @@ pub enum Misplaced {
     NotAnObject,
     /// `spec.pullSecret` has a member that has no meaning.
     #[error(
-        "has a member that is none of data, secretRef, secretName, k8sSecretName and replicationPolicy; a pull secret \
-         belongs into spec.pullSecret.data"
+        "has a member that is none of data, secretRef, secretName, k8sSecretName, replicationPolicy and folder; a pull \
+         secret belongs into spec.pullSecret.data"
     )]
     UnknownMember,
     /// A member of `spec.pullSecret` has another type.
@@ -186,6 +187,8 @@ mod tests {
     #[case::beside_data(json!({ "pullSecret": { "data": document(), "copy": document() } }), "has a member")]
     #[case::in_a_name(json!({ "pullSecret": { "secretName": document() } }), "must be a text")]
     #[case::in_a_name_as_text(json!({ "pullSecret": { "secretName": document().to_string() } }), "looks like")]
+    #[case::in_a_folder(json!({ "pullSecret": { "folder": document().to_string() } }), "looks like")]
+    #[case::no_folder(json!({ "pullSecret": { "folder": ["a"] } }), "must be a text")]
     #[case::in_the_reference(json!({ "pullSecret": { "secretRef": document() } }), "looks like")]
     #[case::no_reference(json!({ "pullSecret": { "secretRef": "s" } }), "must be an object with namespace")]
     #[case::snake_case(json!({ "pull_secret": { "data": document() } }), "looks like")]
@@ -212,7 +215,7 @@ mod tests {
     #[case(json!({ "pullSecret": null }))]
     #[case(json!({ "pullSecret": { "data": document() } }))]
     #[case(json!({ "pullSecret": { "data": STANDARD.encode(document().to_string()), "secretName": "s",
-        "k8sSecretName": null, "replicationPolicy": "us-east1" } }))]
+        "k8sSecretName": null, "replicationPolicy": "us-east1", "folder": "tenants/acme" } }))]
     #[case(json!({ "pullSecret": { "data": { "redacted": true, "digest": "hmac-sha256:00" } } }))]
     #[case(json!({ "pullSecret": { "secretRef": { "namespace": "n", "name": "s", "key": ".dockerconfigjson" } } }))]
     #[case(json!({ "auth": "oidc", "authentication": { "auth": true, "auth_type": "x" }, "author": "a" }))]

@@ -11,9 +11,9 @@ use tracing::info;
 
 use crate::decide::Plan;
 use crate::decide::kubernetes_secret::{Plan as KubernetesSecretPlan, Step};
-use crate::outcome::{KUBERNETES_SECRET_PHASE, RunError};
+use crate::outcome::RunError;
 use crate::session::Session;
-use crate::settings::Settings;
+use crate::settings::{KUBERNETES_SECRET_PHASE, Settings};
 
 use super::phase::Pass;
 

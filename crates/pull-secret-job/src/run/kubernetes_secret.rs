@@ -13,7 +13,8 @@ use tracing::{Span, info, info_span, warn};
 
 use crate::act::elapsed;
 use crate::decide::kubernetes_secret::{self as decide, Observed, Plan, Step};
-use crate::outcome::{DIFFERENT_INCARNATION_HINT, KUBERNETES_SECRET_PHASE, RunError};
+use crate::outcome::{DIFFERENT_INCARNATION_HINT, RunError};
+use crate::settings::KUBERNETES_SECRET_PHASE;
 
 use super::dry_run;
 use super::input::Input;

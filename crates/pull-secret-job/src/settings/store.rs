@@ -2,21 +2,22 @@
 
 use std::path::PathBuf;
 
-use secret_store::{ProjectId, VaultLogin, VaultSettings};
+use secret_store::{ProjectId, StorePath, VaultLogin, VaultSettings};
 
 use super::Store;
 use super::parse::Parser;
 use super::table::Given;
 use super::vault::{StoreKind, Vault, VaultAuth};
 
-/// Length of the longest path of a mount, folder or namespace.
-const LONGEST_PATH: usize = 200;
 /// The token of the Pod's service account.
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 impl Parser<'_> {
     /// Returns `None` only when a problem says why.
     pub(super) fn store(&mut self) -> Option<Store> {
+        if self.given.kubernetes_secret_only {
+            return Some(Store::None);
+        }
         match self.given.secret_store {
             StoreKind::Google => self.google().map(Store::Google),
             StoreKind::Vault => self.vault().map(Store::Vault),
@@ -38,9 +39,9 @@ impl Parser<'_> {
         self.refuse_settings_of_others("SECRET_STORE=vault", false);
         self.without_replication("SECRET_STORE=vault");
         let address = self.required("VAULT_ADDR", "vault-addr", given.addr.as_deref());
-        let namespace = given.namespace.as_deref().and_then(|namespace| self.path("VAULT_NAMESPACE", namespace));
-        let mount = self.path("VAULT_MOUNT", &given.mount);
-        let folder = self.path("VAULT_FOLDER", &given.folder);
+        let namespace = self.parsed("VAULT_NAMESPACE", given.namespace.as_deref());
+        let mount = self.parsed("VAULT_MOUNT", Some(&given.mount));
+        let folder = self.parsed("VAULT_FOLDER", Some(&given.folder));
         let login = self.vault_login(given);
         self.retained_within("SECRET_STORE=vault", VaultSettings::VERSIONS_KEPT);
         Some(VaultSettings {
@@ -131,16 +132,7 @@ impl Parser<'_> {
         self.path(name, &text)
     }
 
-    /// A path goes into addresses, so it is letters, digits and a few marks, without empty or relative parts.
     pub(super) fn path(&mut self, name: &str, text: &str) -> Option<String> {
-        let is_part = |part: &str| {
-            !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-                && part.bytes().any(|byte| byte != b'.')
-        };
-        let path = text.trim_matches('/');
-        let fits = path.len() <= LONGEST_PATH && path.split('/').all(is_part);
-        let wrong = "must be parts of A-Z, a-z, 0-9, '.', '_' and '-' with '/' between them";
-        self.check(name, fits.then(|| path.to_owned()).ok_or(wrong))
+        self.parsed::<StorePath>(name, Some(text)).map(|path| path.to_string())
     }
 }

@@ -293,3 +293,12 @@ fn vault_is_not_reached_without_encryption() {
     .unwrap_err();
     assert!(problems[0].starts_with("VAULT_ADDR: must be an https:// address"), "{problems:?}");
 }
+
+#[test]
+fn a_deletion_of_the_kubernetes_secret_only_needs_no_store() {
+    let flags = BTreeMap::from([("delete", "true".to_owned()), ("kubernetes-secret-only", "true".to_owned())]);
+    let environment = BTreeMap::from([("CLUSTER_ID", "cls-1"), ("MANAGEMENT_NAMESPACE", "clusters-cls-1")]);
+    let settings = resolve(&flags, &environment).unwrap();
+    assert!(matches!((&settings.store, &settings.task), (Store::None, Task::DeleteKubernetesSecret)), "{settings:?}");
+    assert_eq!(settings.store.phase(), "k8s-secret");
+}

@@ -88,8 +88,8 @@ impl Client {
         let connections = Connections::new(server).map_err(|error| invalid(error.to_string()))?;
         let mut headers = HeaderMap::from_iter([(errors::REQUEST_HEADER, HeaderValue::from_static("true"))]);
         if let Some(namespace) = &settings.namespace {
-            let value =
-                HeaderValue::from_str(namespace).map_err(|_error| invalid("the namespace is no header".to_owned()))?;
+            let value = HeaderValue::from_str(namespace.as_str())
+                .map_err(|_error| invalid("the namespace is no header".to_owned()))?;
             headers.insert(errors::NAMESPACE_HEADER, value);
         }
         Ok(Self { connections, settings: settings.clone(), headers })
@@ -135,7 +135,7 @@ impl Call<'_> {
             message: message.as_deref(),
             needs: request.needs,
             path: &request.path,
-            mount: &self.client.settings.mount,
+            mount: self.client.settings.mount.as_str(),
         };
         let Classified { kind, detail, hint } = errors::classify(&refused);
         StoreError { hint, retry_after: answer.retry_after, ..self.failed(kind) }.with_detail(detail)

@@ -10,8 +10,8 @@ use hyperfleet_client::{Calls, Generation, Patch, Report, Resource, Status};
 use kubernetes::SecretKey;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{
-    Endpoint, ErrorKind, GoogleSecretManager, SecretId, SecretStore as _, Settings, StoreError, Version, VersionNumber,
-    VersionState,
+    ErrorKind, GoogleSecretManager, Records, SecretId, SecretStore as _, Settings, StoreError, VaultStore, Version,
+    VersionNumber, VersionState, VersionSummary,
 };
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -20,6 +20,7 @@ use crate::fleet::Clients;
 use crate::others::{Others, members};
 pub(super) use crate::said::AFTER;
 use crate::said::{BEFORE, Said};
+use crate::store::StorePlace;
 
 /// The story's cluster.
 pub(super) const CLUSTER: &str = "cls-demo-1";
@@ -37,30 +38,36 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// One call may take so long.
 const CALL: Duration = Duration::from_secs(5);
 
+/// The client of the store.
+enum Store {
+    Google(Box<GoogleSecretManager>),
+    Vault(Box<VaultStore>),
+}
+
 /// Everything around the story.
 pub(super) struct World<'a> {
     others: Others<'a>,
-    store: GoogleSecretManager,
+    store: Store,
+    store_name: &'static str,
     secret: SecretId,
     digest_key: SecretSlice<u8>,
 }
 
 impl<'a> World<'a> {
-    pub(super) async fn of(clients: &'a Clients, secret_manager: &Endpoint) -> anyhow::Result<Self> {
-        let settings = Settings {
-            project: PROJECT.parse()?,
-            location: None,
-            endpoint: secret_manager.clone(),
-            call_timeout: CALL,
-            calls: None,
-        };
+    pub(super) async fn of(clients: &'a Clients, place: &StorePlace) -> anyhow::Result<Self> {
         let digest_key = std::fs::read(&clients.digest_key).context("cannot read the digest key")?;
         Ok(Self {
             others: Others::new(clients),
-            store: GoogleSecretManager::connect(&settings).await?,
+            store: Store::connect(place).await?,
+            store_name: place.name(),
             secret: names::secret_name(&CLUSTER.parse()?).parse()?,
             digest_key: digest_key.into(),
         })
+    }
+
+    /// Returns the name of the store, for people.
+    pub(super) fn store_name(&self) -> &'static str {
+        self.store_name
     }
 
     fn calls(&self) -> Calls<'_> {
@@ -180,15 +187,35 @@ impl<'a> World<'a> {
     /// The digest of what a version holds; `None` if it holds nothing.
     pub(super) async fn stored(&self, version: u64) -> anyhow::Result<Option<String>> {
         let Some(number) = VersionNumber::new(version) else { return Ok(None) };
-        Ok(match self.store.read_version(&self.secret, number).await? {
+        Ok(match self.store.read(&self.secret, number).await? {
             Version::Live(live) => Some(self.digest(live.content.expose_secret())),
             _ => None,
         })
     }
 
+    /// Returns true if a version carries the record of its run, so that a new generation needs one of its own.
+    pub(super) fn has_record_in_versions(&self) -> bool {
+        let capabilities = match self.store {
+            Store::Google(_) => GoogleSecretManager::capabilities(),
+            Store::Vault(_) => VaultStore::capabilities(),
+        };
+        capabilities.records == Records::WithVersion
+    }
+
+    /// The numbers of the versions that hold this content, newest first.
+    pub(super) async fn versions_with(&self, content: &[u8]) -> anyhow::Result<Vec<u64>> {
+        let wanted = self.digest(content);
+        let mut numbers = Vec::new();
+        for version in self.store.list(&self.secret).await? {
+            let number = version.number.get();
+            numbers.extend((self.stored(number).await?.as_ref() == Some(&wanted)).then_some(number));
+        }
+        Ok(numbers)
+    }
+
     /// All versions: number, state, digest.
     pub(super) async fn versions(&self) -> anyhow::Result<Vec<[String; 3]>> {
-        let versions = match self.store.list_versions(&self.secret).await {
+        let versions = match self.store.list(&self.secret).await {
             Err(StoreError { kind: ErrorKind::NotFound, .. }) => return Ok(Vec::new()),
             versions => versions?,
         };
@@ -210,6 +237,40 @@ impl<'a> World<'a> {
         let document = docker_config::parse(content, &Limits::default());
         let digest = document.map_or_else(|_problems| Digest::of_bytes(content), |document| document.digest());
         digest.keyed(self.digest_key.expose_secret()).to_string()
+    }
+}
+
+// === impl Store ===
+
+impl Store {
+    async fn connect(place: &StorePlace) -> anyhow::Result<Self> {
+        Ok(match place {
+            StorePlace::SecretManager(endpoint) => {
+                let settings = Settings {
+                    project: PROJECT.parse()?,
+                    location: None,
+                    endpoint: endpoint.clone(),
+                    call_timeout: CALL,
+                    calls: None,
+                };
+                Self::Google(Box::new(GoogleSecretManager::connect(&settings).await?))
+            }
+            StorePlace::Vault(settings) => Self::Vault(Box::new(VaultStore::connect(settings)?)),
+        })
+    }
+
+    async fn read(&self, secret: &SecretId, number: VersionNumber) -> Result<Version, StoreError> {
+        match self {
+            Self::Google(store) => store.read_version(secret, number).await,
+            Self::Vault(store) => store.read_version(secret, number).await,
+        }
+    }
+
+    async fn list(&self, secret: &SecretId) -> Result<Vec<VersionSummary>, StoreError> {
+        match self {
+            Self::Google(store) => store.list_versions(secret).await,
+            Self::Vault(store) => store.list_versions(secret).await,
+        }
     }
 }
 

@@ -34,4 +34,5 @@ mod sign_in;
 mod status;
 mod store_drift;
 mod traces;
+mod vault;
 mod why;

@@ -12,7 +12,7 @@ use crate::rig::{OPERATIONS, attempt, secret_id};
 async fn a_mount_that_is_none_is_named_with_the_command_that_makes_it() {
     let Some(server) = OpenBao::shared().await else { return };
     let mount = format!("{}-kv", server.unique);
-    let settings = VaultSettings { mount: mount.clone(), ..server.settings() };
+    let settings = VaultSettings { mount: mount.parse().unwrap(), ..server.settings() };
     let store = VaultStore::connect(&settings).unwrap();
     for operation in OPERATIONS.into_iter().filter(|operation| *operation != Operation::CheckPermissions) {
         let error = attempt(&store, operation).await.unwrap_err();
@@ -29,7 +29,7 @@ async fn nothing_is_written_to_an_engine_of_version_1() {
     server
         .admin(Method::POST, &format!("sys/mounts/{mount}"), &json!({"type": "kv", "options": {"version": "1"}}))
         .await;
-    let store = VaultStore::connect(&VaultSettings { mount: mount.clone(), ..server.settings() }).unwrap();
+    let store = VaultStore::connect(&VaultSettings { mount: mount.parse().unwrap(), ..server.settings() }).unwrap();
     let error = attempt(&store, Operation::Create).await.unwrap_err();
     assert_eq!((error.kind, error.is_transient()), (ErrorKind::Invalid, false));
     assert!(error.to_string().contains("the mount is not the KV engine, version 2"), "{error}");
@@ -48,16 +48,16 @@ async fn a_namespace_has_secrets_of_its_own() {
     let namespace = server.unique.clone();
     server.admin(Method::POST, &format!("sys/namespaces/{namespace}"), &json!({})).await;
     server.admin(Method::POST, &format!("{namespace}/sys/mounts/kv"), &json!({"type": "kv-v2"})).await;
-    let (mount, folder) = ("kv".to_owned(), String::new());
-    let settings = VaultSettings { namespace: Some(namespace.clone()), mount, folder, ..server.settings() };
+    let (mount, folder) = ("kv".parse().unwrap(), "f".parse().unwrap());
+    let settings = VaultSettings { namespace: namespace.parse().ok(), mount, folder, ..server.settings() };
     let store = VaultStore::connect(&settings).unwrap();
-    assert_eq!(store.path(&secret_id()), format!("{namespace}/kv/pull-secret"));
+    assert_eq!(store.path(&secret_id()), format!("{namespace}/kv/f/pull-secret"));
     create(&store).await;
     for operation in [Operation::AddVersion, Operation::ReadVersion, Operation::List] {
         attempt(&store, operation).await.unwrap();
     }
     assert_eq!(store.list(&[], None).await.unwrap().secrets.len(), 1);
-    let read = server.admin(Method::GET, &format!("{namespace}/kv/data/pull-secret"), &json!(null)).await;
+    let read = server.admin(Method::GET, &format!("{namespace}/kv/data/f/pull-secret"), &json!(null)).await;
     assert_eq!(read["data"]["data"]["pull-secret"], crate::rig::CONTENT);
 }
 
@@ -93,7 +93,7 @@ async fn a_rate_limit_is_transient() {
     let Some(server) = OpenBao::shared().await else { return };
     let mount = format!("{}-kv", server.unique);
     server.admin(Method::POST, &format!("sys/mounts/{mount}"), &json!({"type": "kv-v2"})).await;
-    let store = VaultStore::connect(&VaultSettings { mount: mount.clone(), ..server.settings() }).unwrap();
+    let store = VaultStore::connect(&VaultSettings { mount: mount.parse().unwrap(), ..server.settings() }).unwrap();
     create(&store).await;
     let quota = format!("sys/quotas/rate-limit/{mount}");
     server.admin(Method::POST, &quota, &json!({"path": mount, "rate": 1, "interval": "1h"})).await;

@@ -21,8 +21,8 @@ pub(super) fn fake_settings(address: SocketAddr) -> VaultSettings {
     VaultSettings {
         address: format!("http://{address}").parse().unwrap(),
         namespace: None,
-        mount: "secret".to_owned(),
-        folder: "pull-secrets".to_owned(),
+        mount: "secret".parse().unwrap(),
+        folder: "pull-secrets".parse().unwrap(),
         login: VaultLogin::TokenFile(token_file()),
         ca_file: None,
         call_timeout: Duration::from_mins(1),
@@ -140,7 +140,7 @@ async fn a_new_secret_must_not_exist_and_keeps_100_versions() {
 #[tokio::test]
 async fn every_request_carries_program_token_and_namespace() {
     let fake = Fake::start(with_one_secret).await;
-    let settings = VaultSettings { namespace: Some("team/fleet".to_owned()), ..fake_settings(fake.address) };
+    let settings = VaultSettings { namespace: "team/fleet".parse().ok(), ..fake_settings(fake.address) };
     let store = VaultStore::connect(&settings).unwrap();
     assert_eq!(store.path(&secret_id()), "team/fleet/secret/pull-secrets/pull-secret");
     for operation in crate::rig::OPERATIONS {

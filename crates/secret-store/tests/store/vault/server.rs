@@ -74,8 +74,8 @@ impl OpenBao {
         VaultSettings {
             address: self.address.parse().unwrap(),
             namespace: None,
-            mount: MOUNT.to_owned(),
-            folder: self.unique.clone(),
+            mount: MOUNT.parse().unwrap(),
+            folder: self.unique.parse().unwrap(),
             login,
             ca_file: None,
             call_timeout: PATIENCE,

@@ -1,0 +1,162 @@
+//! The secret store of the pull secret adapter's Jobs.
+
+use daemon::settings::Row;
+use fleet_model::names::{self, variable};
+use schemars::JsonSchema;
+use secret_store::{EndpointUrl, Location, StorePath};
+
+use crate::binding::{FieldPath, ValueSource};
+
+/// The field by which a resource chooses its folder.
+pub(crate) const FOLDER: &str = "spec.pullSecret.folder";
+
+daemon::settings! {
+    /// The secret store of the pull secret adapter's Jobs. Their identity there is given by variables of the Job's template.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct SecretStore {
+        /// Secret store of the Jobs
+        #[serde(rename = "type")]
+        pub kind: StoreKind = Row::at("spec.secretStore.type").default("google"),
+        /// Folder of the secrets in OpenBao, Vault or AWS, for resources whose `spec.pullSecret.folder` names no other
+        pub folder: String = Row::at("spec.secretStore.folder").default("pull-secrets"),
+        /// OpenBao or Vault
+        pub vault: Vault,
+        /// AWS Secrets Manager
+        pub aws: Aws,
+    }
+}
+
+daemon::settings! {
+    /// The place of pull secrets in OpenBao or Vault.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Vault {
+        /// Address of OpenBao or Vault: https, or http to this machine
+        #[serde(default)]
+        pub address: Option<String> =
+            Row::at("spec.secretStore.vault.address").unset("required with spec.secretStore.type vault"),
+        /// Namespace at that server
+        #[serde(default)]
+        pub namespace: Option<String> = Row::at("spec.secretStore.vault.namespace").unset("the root"),
+        /// Mount of the KV engine, version 2
+        #[serde(default)]
+        pub mount: Option<String> = Row::at("spec.secretStore.vault.mount").unset("`secret`"),
+    }
+}
+
+daemon::settings! {
+    /// The place of pull secrets in AWS Secrets Manager.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Aws {
+        /// Region of AWS Secrets Manager
+        #[serde(default)]
+        pub region: Option<String> =
+            Row::at("spec.secretStore.aws.region").unset("required with spec.secretStore.type aws"),
+    }
+}
+
+daemon::choices! {
+    /// Kind of the secret store.
+    #[derive(JsonSchema)]
+    pub enum StoreKind {
+        /// Google Secret Manager.
+        Google = "google",
+        /// OpenBao or HashiCorp Vault, KV version 2.
+        Vault = "vault" | "openbao",
+        /// AWS Secrets Manager.
+        Aws = "aws",
+    }
+}
+
+/// The secret store, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorePlan {
+    /// Google Secret Manager; the variables of the Job's template name the project.
+    Google,
+    /// OpenBao or Vault.
+    Vault(VaultPlan),
+    /// AWS Secrets Manager.
+    Aws(AwsPlan),
+}
+
+/// The place of pull secrets in OpenBao or Vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultPlan {
+    /// The address of the server.
+    pub address: EndpointUrl,
+    /// The namespace at the server; `None` for the root.
+    pub namespace: Option<StorePath>,
+    /// The mount of the KV engine.
+    pub mount: StorePath,
+    /// The folder of a resource.
+    pub folder: ValueSource,
+}
+
+/// The place of pull secrets in AWS Secrets Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwsPlan {
+    /// The region.
+    pub region: Location,
+    /// The folder of a resource.
+    pub folder: ValueSource,
+}
+
+/// Returns the folder of resources, of which each may name its own.
+pub(super) fn folder(built_in: &StorePath) -> ValueSource {
+    ValueSource { from: FOLDER.parse::<FieldPath>().into_iter().collect(), value: Some(built_in.to_string()) }
+}
+
+/// Returns the setting that decides about a variable, which the Job's template must not have therefore.
+pub(super) fn setting_of(name: &str) -> Option<&'static str> {
+    match name {
+        variable::SECRET_STORE => Some("spec.secretStore.type"),
+        variable::VAULT_ADDR => Some("spec.secretStore.vault.address"),
+        variable::VAULT_NAMESPACE => Some("spec.secretStore.vault.namespace"),
+        variable::VAULT_MOUNT => Some("spec.secretStore.vault.mount"),
+        variable::VAULT_FOLDER | variable::AWS_FOLDER => Some("spec.secretStore.folder"),
+        variable::AWS_REGION => Some("spec.secretStore.aws.region"),
+        _ => None,
+    }
+}
+
+// === impl StoreKind ===
+
+impl StoreKind {
+    /// Returns true if a run at this store is to have a variable of the Job's template; `None` is a run without a store.
+    pub fn takes(store: Option<Self>, name: &str) -> bool {
+        let begins = |prefix: &str| name.starts_with(prefix);
+        if name == variable::REPLICATION_POLICY {
+            matches!(store, Some(Self::Google | Self::Aws))
+        } else if begins("VAULT_") {
+            store == Some(Self::Vault)
+        } else if begins("AWS_") {
+            store == Some(Self::Aws)
+        } else {
+            store == Some(Self::Google) || !(begins("GCP_") || begins("SECRET_MANAGER_"))
+        }
+    }
+
+    /// Returns the value of `SECRET_STORE`; Google's is the Job's default.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Google => None,
+            Self::Vault => Some(names::STORE_VAULT),
+            Self::Aws => Some(names::STORE_AWS),
+        }
+    }
+}
+
+// === impl StorePlan ===
+
+impl StorePlan {
+    /// Returns the kind of the store.
+    pub fn kind(&self) -> StoreKind {
+        match self {
+            Self::Google => StoreKind::Google,
+            Self::Vault(_) => StoreKind::Vault,
+            Self::Aws(_) => StoreKind::Aws,
+        }
+    }
+}
