@@ -1,6 +1,7 @@
 //! Settings of a run, from flags and environment, checked before the run starts.
 
 mod aws;
+mod aws_store;
 mod kubernetes_secret;
 mod parse;
 mod resolve;
@@ -61,10 +62,10 @@ pub enum Store {
     Google(secret_store::Settings),
     /// OpenBao or Vault.
     Vault(VaultSettings),
-    /// None: the run deletes a Kubernetes Secret only.
-    None,
     /// AWS Secrets Manager.
     Aws(AwsSettings),
+    /// None: the run deletes a Kubernetes Secret only.
+    None,
 }
 
 /// Task of a run.
@@ -176,8 +177,8 @@ impl Store {
         match self {
             Self::Google(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
-            Self::None => "no store",
             Self::Aws(_) => "AWS Secrets Manager",
+            Self::None => "no store",
         }
     }
 
@@ -186,8 +187,8 @@ impl Store {
         match self {
             Self::Google(_) => "gcp-secret-manager",
             Self::Vault(_) => "vault",
-            Self::None => KUBERNETES_SECRET_PHASE,
             Self::Aws(_) => "aws-secrets-manager",
+            Self::None => KUBERNETES_SECRET_PHASE,
         }
     }
 
@@ -196,8 +197,8 @@ impl Store {
         match self {
             Self::Google(settings) => settings.plain_host(),
             Self::Vault(settings) => settings.address.plain_host(),
-            Self::None => None,
             Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
+            Self::None => None,
         }
     }
 }

@@ -82,11 +82,11 @@ async fn store_in(settings: &Settings, budget: &Budget) -> Outcome {
             let connect = async |calls| VaultStore::connect(&VaultSettings { calls: Some(calls), ..vault.clone() });
             pull_secret_job::run(settings, budget, connect).await
         }
-        Store::None => pull_secret_job::run_without_store(settings, budget).await,
         Store::Aws(aws) => {
             let connect = async |calls| AwsStore::connect(&AwsSettings { calls: Some(calls), ..aws.clone() }).await;
             pull_secret_job::run(settings, budget, connect).await
         }
+        Store::None => pull_secret_job::run_without_store(settings, budget).await,
     }
 }
 

@@ -18,8 +18,9 @@ mod tags;
 mod text;
 mod view;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_secretsmanager::types::ReplicaRegionType;
 use secrecy::ExposeSecret as _;
@@ -31,9 +32,9 @@ use crate::contract::{
 use crate::error::{ErrorKind, Operation};
 use crate::{AwsSettings, SecretId, SecretStore, StoreError, VersionNumber};
 
-use client::{Call, Session};
+use client::{Call, Session, kind};
 use errors::NOT_FOUND;
-use requests::{kind, request_tags};
+use tags::request_tags;
 use view::{Current, View};
 
 /// The largest content of a version.
@@ -42,7 +43,13 @@ const MAX_CONTENT_BYTES: usize = 64 * 1024;
 /// A [`SecretStore`] in AWS Secrets Manager.
 pub struct AwsStore {
     session: Session,
+    passed_over: PassedOver,
 }
+
+/// The secrets of which this client has seen a version above the current one, by the id of the current one. A caller that saw that
+/// version as disabled decides without its record, so the next addition is on top of this current version and no other.
+#[derive(Default)]
+struct PassedOver(Mutex<BTreeMap<SecretId, String>>);
 
 // === impl AwsStore ===
 
@@ -53,7 +60,8 @@ impl AwsStore {
     ///
     /// An address in the environment to which tokens may not be sent.
     pub async fn connect(settings: &AwsSettings) -> Result<Self, StoreError> {
-        Ok(Self { session: Box::pin(Session::new(settings)).await? })
+        let session = Box::pin(Session::new(settings)).await?;
+        Ok(Self { session, passed_over: PassedOver::default() })
     }
 
     fn call(&self, operation: Operation, secret: &SecretId) -> Call<'_> {
@@ -98,6 +106,29 @@ impl AwsStore {
         Ok(self.describe(call, secret).await?.filter(|view| !view.is_scheduled_for_deletion))
     }
 
+    /// Returns the state of a version with these labels.
+    async fn state(
+        &self,
+        call: &Call<'_>,
+        secret: &SecretId,
+        number: VersionNumber,
+        labels: &[String],
+    ) -> Result<VersionState, StoreError> {
+        if labels.iter().any(|label| label == labels::CURRENT) {
+            self.passed_over.forget(secret);
+            return Ok(VersionState::Live);
+        }
+        if labels.is_empty() {
+            return Ok(VersionState::Destroyed);
+        }
+        let Some(view) = self.usable(call, secret).await? else { return Ok(VersionState::Live) };
+        let state = view.versions.state(number, labels);
+        if state == VersionState::Disabled {
+            self.passed_over.note(secret, view.versions.current_id());
+        }
+        Ok(state)
+    }
+
     /// Returns the state of a number that no version with that id has.
     async fn read_unnumbered(
         &self,
@@ -116,6 +147,31 @@ impl AwsStore {
         }
         let found = self.get_by_id(call, secret, id.to_owned()).await?;
         Ok(found.map_or(Version::Absent, |found| Version::Live(LiveVersion::without_record(found.content))))
+    }
+}
+
+// === impl PassedOver ===
+
+impl PassedOver {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SecretId, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a version that is disabled, and the current one then.
+    fn note(&self, secret: &SecretId, current: Option<String>) {
+        if let Some(current) = current {
+            self.lock().insert(secret.clone(), current);
+        }
+    }
+
+    /// Forgets a secret: the current version was seen itself.
+    fn forget(&self, secret: &SecretId) {
+        self.lock().remove(secret);
+    }
+
+    /// Returns false if another version than the noted one is current now; it is looked at anew then.
+    fn still_holds(&self, secret: &SecretId, current: Option<&str>) -> bool {
+        self.lock().remove(secret).is_none_or(|noted| current == Some(noted.as_str()))
     }
 }
 
@@ -254,15 +310,10 @@ impl SecretStore for AwsStore {
             Err(error) if error.kind == ErrorKind::PendingDeletion => return Ok(Version::Absent),
             found => found?,
         };
-        let Some(requests::Found { content, labels }) = found else {
+        let Some(view::Found { content, labels }) = found else {
             return self.read_unnumbered(&call, secret, number).await;
         };
-        let state = if labels.is_empty() || labels.iter().any(|label| label == labels::CURRENT) {
-            view::Versions::default().state(number, &labels)
-        } else {
-            let view = self.usable(&call, secret).await?;
-            view.map_or(VersionState::Live, |view| view.versions.state(number, &labels))
-        };
+        let state = self.state(&call, secret, number, &labels).await?;
         Ok(match state {
             VersionState::Live => {
                 Version::Live(LiveVersion { content, record: labels::read(number, &labels).unwrap_or_default() })

@@ -64,7 +64,7 @@ impl Aws {
     }
 
     /// A run without an identity.
-    fn job_of_nobody(&self, name: &str, generation: u64) -> Command {
+    fn job_without_identity(&self, name: &str, generation: u64) -> Command {
         let mut job = program::pull_secret(&["run-job", "pull-secret"]);
         job.env("CLUSTER_ID", "cls-123")
             .env("GENERATION", generation.to_string())
@@ -80,7 +80,7 @@ impl Aws {
     }
 
     fn job(&self, name: &str, generation: u64) -> Command {
-        let mut job = self.job_of_nobody(name, generation);
+        let mut job = self.job_without_identity(name, generation);
         job.env("AWS_ACCESS_KEY_ID", KEY_ID).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
         job
     }
@@ -208,7 +208,7 @@ async fn a_run_identifies_itself_by_a_projected_token() {
     let Some(aws) = Aws::new().await else { return };
     let token_file = aws.files.path().join("token");
     daemon::file::replace(&token_file, TOKEN.as_bytes()).unwrap();
-    let mut job = aws.job_of_nobody("a", 1);
+    let mut job = aws.job_without_identity("a", 1);
     job.env("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/pull-secret-job")
         .env("AWS_WEB_IDENTITY_TOKEN_FILE", &token_file)
         .env("AWS_ENDPOINT_URL_STS", &aws.address);
@@ -223,7 +223,7 @@ async fn a_run_identifies_itself_by_a_projected_token() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_without_an_identity_says_so() {
     let Some(aws) = Aws::new().await else { return };
-    let run = aws.finish(aws.job_of_nobody("a", 1).spawn().unwrap(), "a", 1).await;
+    let run = aws.finish(aws.job_without_identity("a", 1).spawn().unwrap(), "a", 1).await;
     assert_eq!((run.code, run.reason.as_str()), (Some(4), "Unauthenticated"), "{}", run.text);
     assert!(run.text.contains("the environment has no credentials"), "{}", run.text);
 }

@@ -9,6 +9,9 @@
 //! | take the labels of what others have left above the former current version | labels | takes them to make room |
 //!
 //! The first version of a secret is the current one at once; AWS has it so.
+//!
+//! A caller that decides to pass over a version that is not current yet does so without its record. If its writer completes it
+//! meanwhile, the addition on top fails: it must be decided anew.
 
 use std::time::Duration;
 
@@ -17,11 +20,10 @@ use secrecy::ExposeSecret as _;
 use tokio::time::{Instant, sleep};
 
 use super::AwsStore;
-use super::client::Call;
+use super::client::{Call, kind};
 use super::errors::{EXISTS, INVALID_PARAMETER};
 use super::labels::{self, CURRENT, LABELS_OF_RECORD, MAX_LABELS};
-use super::requests::{Found, kind};
-use super::view::{Current, Versions};
+use super::view::{Current, Found, Versions};
 use crate::contract::NewVersion;
 use crate::error::{ErrorKind, Operation};
 use crate::{AwsSettings, Permission, SecretId, StoreError, VersionNumber};
@@ -43,6 +45,9 @@ impl AwsStore {
             return Err(call.pending_deletion());
         }
         let seen = view.versions;
+        if !self.passed_over.still_holds(secret, seen.current_id().as_deref()) {
+            return Err(call.failed(ErrorKind::Changed));
+        }
         if seen.newest().is_some_and(|newest| new.number <= newest) {
             return self.added_before(call, secret, new, &seen).await;
         }

@@ -14,8 +14,9 @@ use secrecy::ExposeSecret as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::errors::{self, Classified, Fault, Refused};
+use super::permission;
 use crate::error::{ErrorKind, Operation};
-use crate::{AwsIdentity, AwsSettings, EndpointUrl, StoreError};
+use crate::{AwsIdentity, AwsSettings, EndpointUrl, Permission, StoreError};
 
 /// The way to the service.
 pub(super) struct Session {
@@ -43,6 +44,11 @@ pub(super) struct Kind {
     pub(super) needs: &'static str,
 }
 
+/// Returns the kind of the request that a permission is for.
+pub(super) fn kind(counts_as: Operation, permission: Permission) -> Kind {
+    Kind { counts_as, needs: permission::name(permission) }
+}
+
 // === impl Session ===
 
 impl Session {
@@ -61,7 +67,7 @@ impl Session {
         let mut config = aws_sdk_secretsmanager::config::Builder::from(&environment);
         match (&settings.endpoint, environment.endpoint_url()) {
             (Some(endpoint), _) => config.set_endpoint_url(Some(endpoint.as_str().to_owned())),
-            // Tokens and content are sent there, whoever has set it.
+            // Tokens and content are sent there, by whichever setting.
             (None, Some(address)) if address.parse::<EndpointUrl>().is_err() => {
                 let refused = StoreError::new(Operation::Connect, &settings.region, ErrorKind::Invalid);
                 return Err(

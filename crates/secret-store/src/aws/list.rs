@@ -2,7 +2,7 @@
 
 use aws_sdk_secretsmanager::types::{Filter, FilterNameStringType};
 
-use super::requests::kind;
+use super::client::kind;
 use super::view::tags_of;
 use super::{AwsStore, tags};
 use crate::contract::ListedSecrets;

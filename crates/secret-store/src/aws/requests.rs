@@ -1,34 +1,15 @@
 //! The requests that more than one operation makes.
 
 use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueOutput;
-use aws_sdk_secretsmanager::types::Tag;
 use secrecy::SecretSlice;
 
 use super::AwsStore;
-use super::client::{Call, Kind};
+use super::client::{Call, kind};
 use super::errors::{Fault, NOT_FOUND};
 use super::labels;
-use super::permission;
-use super::tags::Tags;
-use super::view::{Versions, View};
+use super::view::{Found, Versions, View};
 use crate::error::Operation;
 use crate::{Permission, SecretId, StoreError, VersionNumber};
-
-/// A version that can be read.
-pub(super) struct Found {
-    pub(super) content: SecretSlice<u8>,
-    pub(super) labels: Vec<String>,
-}
-
-/// Returns the kind of the request that a permission is for.
-pub(super) fn kind(counts_as: Operation, permission: Permission) -> Kind {
-    Kind { counts_as, needs: permission::name(permission) }
-}
-
-/// Returns tags as a request has them.
-pub(super) fn request_tags(tags: &Tags) -> Vec<Tag> {
-    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
-}
 
 impl AwsStore {
     /// Reads a secret without its content; `None` if it does not exist.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use aws_sdk_secretsmanager::types::Tag;
 use sha2::{Digest as _, Sha256};
 
 use super::text;
@@ -66,6 +67,11 @@ pub(super) fn etag(arn: &str, tags: &Tags) -> String {
         let _infallible = write!(etag, "{byte:02x}");
     }
     etag
+}
+
+/// Returns tags as a request has them.
+pub(super) fn request_tags(tags: &Tags) -> Vec<Tag> {
+    tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
 }
 
 /// Returns true if the tag is one of ours, and not a label.

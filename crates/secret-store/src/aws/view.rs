@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_sdk_secretsmanager::operation::describe_secret::DescribeSecretOutput;
 use aws_sdk_secretsmanager::types::Tag;
+use secrecy::SecretSlice;
 
 use super::labels::{self, CURRENT};
 use super::tags::{self, Tags};
@@ -24,6 +25,12 @@ pub(super) struct View {
 /// Versions by id, with their labels. A version without labels is on its way out, and need not be among them.
 #[derive(Default)]
 pub(super) struct Versions(pub(super) BTreeMap<String, Vec<String>>);
+
+/// A version that can be read.
+pub(super) struct Found {
+    pub(super) content: SecretSlice<u8>,
+    pub(super) labels: Vec<String>,
+}
 
 /// The version that readers get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

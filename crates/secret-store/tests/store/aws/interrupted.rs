@@ -86,7 +86,7 @@ async fn an_addition_that_ends_anywhere_is_completed_or_ignored() {
     }
 }
 
-/// A writer that is overtaken between its put and its move leads nobody to its version.
+/// A writer that is overtaken between its put and its move leads no reader to its version.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overtaken_writer_does_not_become_current() {
     let Some(moto) = Moto::new() else { return };
@@ -102,6 +102,26 @@ async fn an_overtaken_writer_does_not_become_current() {
     assert_eq!(add(&store, 2, "slow").await.unwrap_err().kind, ErrorKind::Changed);
     assert_eq!(moto.current(&secret_id()).await.as_deref(), Some("fast"));
     assert!(matches!(store.read_version(&secret_id(), number(2)).await.unwrap(), Version::Destroyed));
+}
+
+/// A version that was seen as disabled is not read, so a writer that passes it over does not know its record. If it has become the
+/// current one meanwhile, it is looked at again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_was_passed_over_is_not_covered_once_it_is_current() {
+    let Some(moto) = Moto::new() else { return };
+    let older = with_versions(&moto, 1).await;
+    let stops = |asked: &Asked| match asked.operation.as_str() {
+        "UpdateSecretVersionStage" => Verdict::Refuse("ThrottlingException"),
+        _ => Verdict::Pass,
+    };
+    add(&Between::before(&moto, stops).await.store, 2, "newer").await.unwrap_err();
+    assert!(matches!(older.read_version(&secret_id(), number(2)).await.unwrap(), Version::Disabled));
+    add(&moto.store().await, 2, "newer").await.unwrap();
+    assert_eq!(add(&older, 3, "older").await.unwrap_err().kind, ErrorKind::Changed);
+    assert_eq!(moto.current(&secret_id()).await.as_deref(), Some("newer"));
+    // Now its record is known.
+    assert!(matches!(older.read_version(&secret_id(), number(2)).await.unwrap(), Version::Live(_)));
+    add(&older, 3, "older").await.unwrap();
 }
 
 /// Many runs that are killed before they lead readers leave room for the next one.

@@ -1,4 +1,4 @@
-//! What is sent, as AWS's interface has it, and what a fake answers.
+//! Requests as AWS's interface has them, and the answers of a fake.
 
 use daemon::calls::CallLog;
 use secret_store::{AwsSettings, AwsStore, NewVersion, Operation, SecretStore as _, VersionNumber};
