@@ -89,9 +89,8 @@ async fn run(arguments: &SweepArguments, client: &Client, context: &Chosen) -> a
     let asked = |tombstone: &&Tombstone| cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
     for tombstone in tombstones.iter().filter(asked) {
         name_beyond(tombstone);
-        if !arguments.dry_run
-            && let Err(error) = report_swept(client, tombstone, &covered, &budget).await
-        {
+        let covered = Some(&covered).filter(|_| !arguments.dry_run);
+        if let Err(error) = report_swept(client, tombstone, covered, &budget).await {
             return Ok(client::refused(&error));
         }
     }
@@ -150,14 +149,14 @@ fn name_beyond(tombstone: &Tombstone) {
     }
 }
 
-/// Reports the copies of a tombstone that are gone.
+/// Reports the copies of a tombstone that are gone; without what was covered, none.
 async fn report_swept(
     client: &Client,
     tombstone: &Tombstone,
-    covered: &Covered,
+    covered: Option<&Covered>,
     budget: &Budget,
 ) -> Result<(), hyperfleet_client::Error> {
-    let gone = tombstone.gone(covered, Timestamp::now());
+    let gone = covered.map(|covered| tombstone.gone(covered, Timestamp::now())).unwrap_or_default();
     if gone.is_empty() {
         return Ok(());
     }

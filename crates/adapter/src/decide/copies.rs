@@ -82,11 +82,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if facts.runs.iter().any(|run| run.purpose == Purpose::Apply && !run.has_stopped()) {
         return with_copies(facts, plan, &left);
     }
-    // A namespace that is not known now is no other one.
-    let has_namespace = planned.iter().any(|copy| matches!(copy, StoredCopy::KubernetesSecret { .. }));
-    let is_unknown = |copy: &StoredCopy| !has_namespace && matches!(copy, StoredCopy::KubernetesSecret { .. });
-    let may_be_planned = |copy: &&StoredCopy| is_unknown(copy) || planned.iter().any(|planned| planned.may_be(copy));
-    let kept = left.iter().filter(may_be_planned).cloned().collect();
+    let kept = kept(&planned, &left);
     match clean_up(config, facts, &kept, &mut left, &mut plan) {
         CleanUp::Done => {}
         CleanUp::InProgress(message) => {
@@ -99,6 +95,16 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
         }
     }
     with_copies(facts, plan, &left)
+}
+
+/// Returns the copies in `left` that are in use, or may be.
+fn kept(planned: &BTreeSet<StoredCopy>, left: &BTreeSet<StoredCopy>) -> BTreeSet<StoredCopy> {
+    let is_applied = |copy: &StoredCopy| matches!(copy, StoredCopy::KubernetesSecret { .. });
+    // A namespace that is not known now is no other one.
+    let has_namespace = planned.iter().any(is_applied);
+    let may_be_planned = |copy: &StoredCopy| planned.iter().any(|planned| planned.may_be(copy));
+    let is_kept = |copy: &&StoredCopy| may_be_planned(copy) || (is_applied(copy) && !has_namespace);
+    left.iter().filter(is_kept).cloned().collect()
 }
 
 /// Cleans up the copies in `left` that are not among `kept`, one after the other, and removes from `left` those that are deleted.
