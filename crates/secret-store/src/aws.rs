@@ -121,7 +121,9 @@ impl AwsStore {
         if labels.is_empty() {
             return Ok(VersionState::Destroyed);
         }
-        let Some(view) = self.usable(call, secret).await? else { return Ok(VersionState::Live) };
+        let view = self.usable(call, secret).await?;
+        let unknown = || call.failed(ErrorKind::Unavailable).with_detail("the secret does not show yet");
+        let view = view.ok_or_else(unknown)?;
         let state = view.versions.state(number, labels);
         if state == VersionState::Disabled {
             self.passed_over.note(secret, view.versions.current_id());
@@ -157,10 +159,11 @@ impl PassedOver {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a version that is disabled, and the current one then.
+    /// Notes a version that is disabled, and the current one then. The first note stays: what has become current since may be
+    /// what was passed over.
     fn note(&self, secret: &SecretId, current: Option<String>) {
         if let Some(current) = current {
-            self.lock().insert(secret.clone(), current);
+            self.lock().entry(secret.clone()).or_insert(current);
         }
     }
 
@@ -252,7 +255,8 @@ impl SecretStore for AwsStore {
         let tags = tags::write(&metadata.labels, &metadata.annotations, &view.tags)
             .map_err(|detail| call.failed(ErrorKind::Invalid).with_detail(detail))?;
         let mut changed = tags.clone();
-        changed.retain(|key, value| view.tags.get(key) != Some(value));
+        // All parts of the annotations together: those of two writers must not be mixed.
+        changed.retain(|key, value| tags::is_ours(key) || view.tags.get(key) != Some(value));
         let request = self.session.client.tag_resource().secret_id(self.name(secret));
         let request = request.set_tags(Some(request_tags(&changed)));
         call.send(kind(Operation::Update, Permission::Update), Box::pin(request.send())).await?;

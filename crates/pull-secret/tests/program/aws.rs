@@ -220,6 +220,18 @@ async fn a_run_identifies_itself_by_a_projected_token() {
     assert_eq!((run.code, run.reason.as_str()), (Some(4), "Unauthenticated"), "{}", run.text);
 }
 
+/// A token service gets the token of the workload.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_token_is_sent_over_plain_http_to_another_machine() {
+    let Some(aws) = Aws::new().await else { return };
+    for name in ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"] {
+        let job = aws.job("a", 1).env(name, "http://192.0.2.1:4566").spawn().unwrap();
+        let run = aws.finish(job, "a", 1).await;
+        let expected = format!("the environment's {name} is neither https nor of this machine");
+        assert!(run.code == Some(2) && run.text.contains(&expected), "{}", run.text);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_without_an_identity_says_so() {
     let Some(aws) = Aws::new().await else { return };

@@ -7,6 +7,7 @@
 //! | read it back | the same | the same |
 //! | move `AWSCURRENT` from the version that was seen | the version that readers get | has nothing to do |
 //! | take the labels of what others have left above the former current version | labels | takes them to make room |
+//! | put back what others have taken of its record, to make room | the version that readers get | has nothing to do |
 //!
 //! The first version of a secret is the current one at once; AWS has it so.
 //!
@@ -64,9 +65,29 @@ impl AwsStore {
             return Err(call.failed(ErrorKind::Changed));
         }
         self.make_room(call, secret, &seen, record.len()).await?;
-        self.put(call, secret, new, record).await?;
+        let written = self.put(call, secret, new, record.clone()).await?;
+        // The first version is the current one at once, unless somebody else's version was faster.
+        if seen.current_id().is_none() && !written.labels.iter().any(|label| label == CURRENT) {
+            return Err(call.failed(ErrorKind::Changed));
+        }
         self.lead_readers(call, secret, new, &seen).await?;
+        self.keep_record(call, secret, new, &record).await?;
         Ok(new.number)
+    }
+
+    /// Puts the labels of the record back, which a writer that needed room may have taken before the version became current.
+    async fn keep_record(
+        &self,
+        call: &Call<'_>,
+        secret: &SecretId,
+        new: &NewVersion<'_>,
+        record: &[String],
+    ) -> Result<(), StoreError> {
+        let Some(found) = self.get(call, secret, new.number).await? else { return Ok(()) };
+        for label in record.iter().filter(|label| !found.labels.contains(label)) {
+            self.move_label(call, secret, label, None, Some(labels::id(new.number))).await?;
+        }
+        Ok(())
     }
 
     /// Returns the result of adding a number that is taken: it is a success for the same version, which is completed if its
@@ -142,7 +163,7 @@ impl AwsStore {
         secret: &SecretId,
         new: &NewVersion<'_>,
         record: Vec<String>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Found, StoreError> {
         let bytes = new.content.expose_secret();
         let request = self.session.client.put_secret_value().secret_id(self.name(secret));
         let request = request.client_request_token(labels::id(new.number)).set_version_stages(Some(record));
@@ -155,7 +176,7 @@ impl AwsStore {
             put => put.map(drop)?,
         }
         let written = self.shown(call, secret, new.number).await?;
-        if is_same(&written, new) { Ok(()) } else { Err(call.failed(ErrorKind::Changed)) }
+        if is_same(&written, new) { Ok(written) } else { Err(call.failed(ErrorKind::Changed)) }
     }
 
     /// Reads a version that exists, and waits while it does not show.

@@ -10,6 +10,7 @@ use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::config::{Credentials, Region, StalledStreamProtectionConfig};
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 use daemon::calls;
+use daemon::environment::{Environment as _, ProcessEnvironment};
 use secrecy::ExposeSecret as _;
 use tokio::time::{Instant, timeout_at};
 
@@ -56,7 +57,8 @@ impl Session {
         let region = Region::new(settings.region.to_string());
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .region(region)
-            .retry_config(RetryConfig::disabled())
+            // Of the services for credentials; a request to the store is sent once.
+            .retry_config(RetryConfig::standard())
             .timeout_config(TimeoutConfig::builder().connect_timeout(settings.call_timeout).build())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         if let AwsIdentity::Keys(keys) = &settings.identity {
@@ -65,14 +67,18 @@ impl Session {
         }
         let environment = loader.load().await;
         let mut config = aws_sdk_secretsmanager::config::Builder::from(&environment);
+        config.set_retry_config(Some(RetryConfig::disabled()));
+        for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS"] {
+            let address = ProcessEnvironment.text(name).ok().flatten();
+            if address.is_some_and(|address| address.parse::<EndpointUrl>().is_err()) {
+                return Err(unsafe_address(settings, name));
+            }
+        }
         match (&settings.endpoint, environment.endpoint_url()) {
             (Some(endpoint), _) => config.set_endpoint_url(Some(endpoint.as_str().to_owned())),
             // Tokens and content are sent there, by whichever setting.
             (None, Some(address)) if address.parse::<EndpointUrl>().is_err() => {
-                let refused = StoreError::new(Operation::Connect, &settings.region, ErrorKind::Invalid);
-                return Err(
-                    refused.with_detail("the environment's AWS_ENDPOINT_URL is neither https nor of this machine")
-                );
+                return Err(unsafe_address(settings, "endpoint_url of the profile"));
             }
             (None, _) => &mut config,
         };
@@ -84,6 +90,12 @@ impl Session {
         let deadline = Instant::now() + self.settings.call_timeout;
         Call { session: self, operation, resource: resource.to_string(), deadline, secret: None }
     }
+}
+
+/// Returns the error about an address to which tokens may not be sent.
+fn unsafe_address(settings: &AwsSettings, name: &str) -> StoreError {
+    let refused = StoreError::new(Operation::Connect, &settings.region, ErrorKind::Invalid);
+    refused.with_detail(format!("the environment's {name} is neither https nor of this machine"))
 }
 
 // === impl Call ===

@@ -29,11 +29,24 @@ const MAX_TAGS: usize = 50;
 /// Returns labels, annotations and etag of a secret.
 pub(super) fn read(arn: &str, tags: Tags) -> Metadata {
     let etag = etag(arn, &tags);
-    let annotations: String = (1..).map_while(|part| tags.get(&part_key(part)).map(String::as_str)).collect();
+    let annotations = joined(&tags);
     // Whatever people have made of them: the caller writes them anew.
     let annotations = text::decode(&annotations).unwrap_or_default();
     let labels = tags.into_iter().filter(|(key, _)| label::is_key(key));
     Metadata { labels: labels.collect(), annotations, etag }
+}
+
+/// Returns the parts of the annotations as one text. The first part that is not full is the last one: what follows is of an
+/// earlier, longer text, whose removal has not come to an end.
+fn joined(tags: &Tags) -> String {
+    let mut joined = String::new();
+    for value in (1..).map_while(|part| tags.get(&part_key(part))) {
+        joined.push_str(value);
+        if value.len() < MAX_VALUE {
+            break;
+        }
+    }
+    joined
 }
 
 /// Returns the tags of a secret with these labels and annotations. The tags of `former` that belong to people or to AWS are
@@ -96,6 +109,20 @@ mod tests {
 
     fn texts(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
         texts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_part_of_a_longer_text_that_is_left_is_not_read() {
+        let long = texts(&[("a", &"1".repeat(300)), ("b", "2")]);
+        let longer = write(&Tags::new(), &long, &Tags::new()).unwrap();
+        assert!(longer.contains_key("hyperfleet:annotations-2"));
+        let short = texts(&[("a", "3")]);
+        // As if the run ended between the writing of tags and the removal of others.
+        let mut mixed = longer.clone();
+        mixed.extend(write(&Tags::new(), &short, &longer).unwrap());
+        assert!(mixed.contains_key("hyperfleet:annotations-2"));
+        assert_eq!(read(ARN, mixed).annotations, short);
+        assert_eq!(read(ARN, longer).annotations, long);
     }
 
     #[test]

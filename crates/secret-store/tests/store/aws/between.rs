@@ -32,6 +32,10 @@ pub(super) enum Verdict {
     Refuse(&'static str),
     /// It is carried out; the answer is that of a failing service.
     LoseAnswer,
+    /// It is carried out; the answer names no versions.
+    HideVersions,
+    /// It is carried out; then the version that it names loses the labels of its record.
+    TakeRecord,
 }
 
 /// The proxy; it ends when it is dropped.
@@ -61,8 +65,17 @@ impl Between {
             if let Verdict::Refuse(code) = verdict {
                 return refusal(400, code, "refused");
             }
-            let answer = forward(&http, &target, &head.headers, body).await;
-            if verdict == Verdict::LoseAnswer { refusal(500, "InternalServiceError", "lost") } else { answer }
+            let answer = forward(&http, &target, &head.headers, body.clone()).await;
+            match verdict {
+                Verdict::LoseAnswer => refusal(500, "InternalServiceError", "lost"),
+                Verdict::HideVersions => without_versions(answer).await,
+                Verdict::TakeRecord => {
+                    let asked: Value = serde_json::from_slice(&body).unwrap();
+                    take_record(&http, &target, &head.headers, &asked).await;
+                    answer
+                }
+                Verdict::Pass | Verdict::Refuse(_) => answer,
+            }
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();
@@ -97,6 +110,31 @@ pub(super) fn refusal_text(status: u16, code: &str, message: &str) -> Response<S
         .header("content-type", "application/x-amz-json-1.1")
         .body(body.to_string())
         .unwrap()
+}
+
+async fn without_versions(answer: Response<Body>) -> Response<Body> {
+    let (head, body) = answer.into_parts();
+    let mut described: Value = serde_json::from_slice(&to_bytes(body, 1024 * 1024).await.unwrap()).unwrap();
+    described.as_object_mut().unwrap().remove("VersionIdsToStages");
+    Response::from_parts(head, described.to_string().into())
+}
+
+/// Takes the labels of the record from the version that a move of a label has named.
+async fn take_record(http: &Client, target: &str, headers: &HeaderMap, asked: &Value) {
+    let ask = async |operation: &str, body: Value| {
+        let mut headers = headers.clone();
+        headers.insert("x-amz-target", format!("secretsmanager.{operation}").parse().unwrap());
+        let answer = forward(http, target, &headers, body.to_string().into()).await;
+        let body = to_bytes(answer.into_body(), 1024 * 1024).await.unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap_or_default()
+    };
+    let (secret, version) = (&asked["SecretId"], asked["MoveToVersionId"].as_str().unwrap_or_default());
+    let described = ask("DescribeSecret", json!({"SecretId": secret})).await;
+    let labels = described["VersionIdsToStages"][version].as_array().cloned().unwrap_or_default();
+    for label in labels.iter().filter(|label| label.as_str().is_some_and(|label| label.contains("record"))) {
+        let taken = json!({"SecretId": secret, "VersionStage": label, "RemoveFromVersionId": version});
+        ask("UpdateSecretVersionStage", taken).await;
+    }
 }
 
 async fn forward(http: &Client, target: &str, headers: &HeaderMap, body: Bytes) -> Response<Body> {

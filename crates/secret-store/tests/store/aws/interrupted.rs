@@ -7,11 +7,11 @@ use daemon::retry::Transient as _;
 use secret_store::{
     AwsSettings, AwsStore, ErrorKind, NewVersion, Replication, SecretStore as _, StoreError, Version, VersionNumber,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::between::{Asked, Between, Verdict};
-use super::moto::Moto;
+use super::moto::{Moto, id};
 use crate::rig::{bytes, new_secret, number, secret_id, texts};
 
 /// Adds a version with a record that names the content.
@@ -55,7 +55,7 @@ async fn an_addition_that_ends_anywhere_is_completed_or_ignored() {
     // The second number of versions makes the addition take the labels of the oldest one first.
     for versions in [1, 8] {
         for (ending, kind) in endings {
-            for (step, next) in (0..8).flat_map(|step| [(step, "same"), (step, "other")]) {
+            for (step, next) in (0..9).flat_map(|step| [(step, "same"), (step, "other")]) {
                 let Some(moto) = Moto::new() else { return };
                 let store = with_versions(&moto, versions).await;
                 let ends = move |asked: &Asked| if asked.before == step { ending } else { Verdict::Pass };
@@ -124,6 +124,67 @@ async fn a_version_that_was_passed_over_is_not_covered_once_it_is_current() {
     add(&older, 3, "older").await.unwrap();
 }
 
+/// The same, if another version above it is seen after it has become current.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_of_several_versions_that_were_passed_over_counts() {
+    let Some(moto) = Moto::new() else { return };
+    let older = with_versions(&moto, 1).await;
+    let stops = |asked: &Asked| match asked.operation.as_str() {
+        "UpdateSecretVersionStage" => Verdict::Refuse("ThrottlingException"),
+        _ => Verdict::Pass,
+    };
+    let between = Between::before(&moto, stops).await;
+    add(&between.store, 2, "newer").await.unwrap_err();
+    add(&between.store, 3, "killed").await.unwrap_err();
+    assert!(matches!(older.read_version(&secret_id(), number(2)).await.unwrap(), Version::Disabled));
+    moto.admin(
+        &secret_id(),
+        "UpdateSecretVersionStage",
+        json!({"VersionStage": "AWSCURRENT", "RemoveFromVersionId": id(1), "MoveToVersionId": id(2)}),
+    )
+    .await;
+    assert!(matches!(older.read_version(&secret_id(), number(3)).await.unwrap(), Version::Disabled));
+    assert_eq!(add(&older, 4, "older").await.unwrap_err().kind, ErrorKind::Changed);
+    assert_eq!(moto.current(&secret_id()).await.as_deref(), Some("newer"));
+}
+
+/// A person's version may come between the look at a secret without one and the first addition.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_version_that_is_not_current_is_no_success() {
+    let Some(moto) = Moto::new() else { return };
+    let store = with_versions(&moto, 0).await;
+    assert_eq!(store.newest_version(&secret_id()).await.unwrap(), None);
+    let token = uuid::Uuid::now_v7().to_string();
+    let theirs = json!({"SecretString": "theirs", "ClientRequestToken": token});
+    let hides = |asked: &Asked| match (asked.operation.as_str(), asked.before) {
+        ("DescribeSecret", 0) => Verdict::HideVersions,
+        _ => Verdict::Pass,
+    };
+    moto.admin(&secret_id(), "PutSecretValue", theirs).await;
+    let between = Between::before(&moto, hides).await;
+    assert_eq!(add(&between.store, 1, "ours").await.unwrap_err().kind, ErrorKind::Changed);
+    assert_eq!(moto.current(&secret_id()).await.as_deref(), Some("theirs"));
+}
+
+/// A writer that needs room may take the labels of a version that its writer is about to make the current one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_was_taken_meanwhile_is_put_back() {
+    let Some(moto) = Moto::new() else { return };
+    let store = with_versions(&moto, 1).await;
+    // Describe, put, read back, move.
+    let takes = |asked: &Asked| match (asked.operation.as_str(), asked.before) {
+        ("UpdateSecretVersionStage", 3) => Verdict::TakeRecord,
+        _ => Verdict::Pass,
+    };
+    let between = Between::before(&moto, takes).await;
+    add(&between.store, 2, "new").await.unwrap();
+    assert_eq!(between.received(), 6, "the label of the record was put back");
+    let Version::Live(live) = store.read_version(&secret_id(), number(2)).await.unwrap() else {
+        panic!("must be live")
+    };
+    assert_eq!(live.record, texts(&[("digest", "new")]));
+}
+
 /// Many runs that are killed before they lead readers leave room for the next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_killed_runs_leave_does_not_block() {
@@ -154,7 +215,7 @@ async fn a_version_that_does_not_show_yet_is_waited_for() {
     };
     let between = Between::before(&moto, lagging).await;
     add(&between.store, 2, "b").await.unwrap();
-    assert_eq!(between.received(), 7);
+    assert_eq!(between.received(), 8);
     assert_eq!(moto.current(&secret_id()).await.as_deref(), Some("b"));
 
     let never = |asked: &Asked| match asked.operation.as_str() {

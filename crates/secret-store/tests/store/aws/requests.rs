@@ -57,13 +57,20 @@ async fn a_version_is_put_with_its_number_and_its_record_and_then_made_current()
             json!({"SecretId": name, "VersionStage": "AWSCURRENT",
             "RemoveFromVersionId": id(1), "MoveToVersionId": id(2)}),
         ),
+        ("GetSecretValue", json!({"SecretId": name, "VersionId": id(2)})),
     ];
     assert_eq!(sent, expected.map(|(operation, body)| (operation.to_owned(), body)));
     let calls: Vec<_> =
         log.calls().into_iter().map(|call| format!("{} {}", call.operation, call.status_code)).collect();
     assert_eq!(
         calls,
-        ["get_secret 200", "add_secret_version 200", "access_secret_version 200", "add_secret_version 200"]
+        [
+            "get_secret 200",
+            "add_secret_version 200",
+            "access_secret_version 200",
+            "add_secret_version 200",
+            "access_secret_version 200"
+        ]
     );
     let authorization = fake.received()[0].headers["authorization"].to_str().unwrap().to_owned();
     assert!(authorization.contains(&format!("{KEY_ID}/")), "{authorization}");
