@@ -66,7 +66,7 @@ impl AwsStore {
         }
         self.make_room(call, secret, &seen, record.len()).await?;
         let written = self.put(call, secret, new, record.clone()).await?;
-        // The first version is the current one at once, unless somebody else's version was faster.
+        // The first version is the current one at once, unless another program's version was faster.
         if seen.current_id().is_none() && !written.labels.iter().any(|label| label == CURRENT) {
             return Err(call.failed(ErrorKind::Changed));
         }
