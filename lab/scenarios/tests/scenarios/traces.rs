@@ -126,11 +126,15 @@ fn ancestry<'a>(spans: &'a [Span], mut span: &'a Span) -> (Vec<&'a str>, &'a str
     (names, &span.parent)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_one_trace_from_the_caller_to_the_stored_version() {
-    let (data, kept) = (folder(), folder());
-    let Some(collector) = Collector::start(kept.path()).await else { return };
-    let mut command = up(data.path());
+/// The record of a fleet plane in which a cluster becomes available, and then is changed by a caller with a trace.
+#[derive(Default)]
+struct Change {
+    spans: Vec<Span>,
+    output: String,
+}
+
+async fn change(collector: Collector, data: &Path) -> Change {
+    let mut command = up(data);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint);
     let up = Up::start(command).await;
     let (player, cluster) = (&up.player, up.cluster().await);
@@ -148,7 +152,22 @@ async fn a_change_is_one_trace_from_the_caller_to_the_stored_version() {
     player.until(ID, |cluster| is_available(cluster, 2)).await;
     let (code, output) = up.interrupt().await;
     assert_eq!(code, Some(0), "{output}");
-    let spans = collector.received().await;
+    Change { spans: collector.received().await, output }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_one_trace_from_the_caller_to_the_stored_version() {
+    let mut changed = Change::default();
+    // A pass that an earlier event has caused may see the change first: then the run belongs to that event's trace, rightly.
+    for _attempt in 0..8 {
+        let (data, kept) = (folder(), folder());
+        let Some(collector) = Collector::start(kept.path()).await else { return };
+        changed = change(collector, data.path()).await;
+        if changed.spans.iter().any(|span| span.trace == TRACE && span.name == "add version") {
+            break;
+        }
+    }
+    let Change { spans, output } = changed;
     let of_change: Vec<&Span> = spans.iter().filter(|span| span.trace == TRACE).collect();
     let named = |name: &str| of_change.iter().find(|span| span.name == name).copied();
     let stored = named("add version").unwrap_or_else(|| panic!("the stored version is not in the trace: {spans:#?}"));
