@@ -259,7 +259,7 @@ free_ports() (
   echo "${ports[*]}" | tee "$run/ports"
 )
 
-# --- commands of an instance; a script may define `remove` anew ---
+# --- commands of an instance; a script may define `remove` and `discard` anew ---
 
 # instance NAME: sets `name`, `run` (its folder) and `script` for the instance that a command is for.
 instance() {
@@ -277,6 +277,30 @@ lock_instance() { lock "$run.lock" "another run is working on '$name'; waiting f
 remove() {
   kill_all
   rm -rf "$run"
+}
+
+# discard: what could not be started; its logs are kept until the next `up` or `down`.
+discard() {
+  trap - EXIT
+  kill_all
+  say "not started; logs are in $run"
+}
+
+# begin: an empty folder for a new instance, which is discarded unless `keep` follows.
+begin() {
+  kill_all
+  rm -rf "$run"
+  (umask 077 && mkdir -p "$run")
+  trap 'discard' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+}
+
+# keep VARIABLE VALUE…: the new instance is complete; these are what it exports.
+keep() {
+  printf 'export %s=%q\n' "$@" REAL_PARTS_DIR "$real_parts" >"$run/exports.new"
+  mv "$run/exports.new" "$run/exports"
+  trap - EXIT INT TERM HUP
 }
 
 down() {

@@ -21,7 +21,8 @@
 #
 # Each returns when it is done. Running any of them again is harmless: `up` starts an instance again that is not running.
 #
-#   REAL_MOTO_ADDR             an existing server, if no REAL_MOTO_RUN is with it: `up` starts nothing and prints just that
+#   REAL_MOTO_ADDR             an existing server, if no REAL_MOTO_RUN is with it: `up` starts nothing and prints just that,
+#                              with REAL_MOTO_CREDENTIALS
 #   REAL_PARTS_DIR             where program and instances live instead of ~/.cache/pull-secret/real-parts
 part=moto
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -77,7 +78,7 @@ is_up() { [[ -e $run/exports ]] && alive "$run/server.pid"; }
 up() {
   # One that an earlier `up` exported is no existing server: it may have ended since.
   if [[ -n ${REAL_MOTO_ADDR:-} && -z ${REAL_MOTO_RUN:-} ]]; then
-    printf 'export REAL_MOTO_ADDR=%q\n' "$REAL_MOTO_ADDR"
+    printf 'export %s=%q\n' REAL_MOTO_ADDR "$REAL_MOTO_ADDR" REAL_MOTO_CREDENTIALS "${REAL_MOTO_CREDENTIALS:?}"
     return
   fi
   get
@@ -95,27 +96,13 @@ up() {
 }
 
 replace() {
-  kill_all
-  rm -rf "$run"
-  (umask 077 && mkdir -p "$run")
-  trap 'discard' EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
+  begin
   port=$(free_ports 1)
   printf 'port=%q\n' "$port" >"$run/instance"
   launch
   printf '[default]\naws_access_key_id = any\naws_secret_access_key = any\n' >"$run/credentials"
-  printf 'export %s=%q\n' REAL_MOTO_ADDR "http://127.0.0.1:$port" REAL_MOTO_CREDENTIALS "$run/credentials" REAL_MOTO_RUN "$run" REAL_MOTO_SCRIPT "$script" \
-    REAL_MOTO_NAME "$name" REAL_PARTS_DIR "$real_parts" >"$run/exports.new"
-  mv "$run/exports.new" "$run/exports"
-  trap - EXIT INT TERM HUP
-}
-
-# discard: what could not be started; its logs are kept until the next `up` or `down`.
-discard() {
-  trap - EXIT
-  kill_all
-  say "not started; logs are in $run"
+  keep REAL_MOTO_ADDR "http://127.0.0.1:$port" REAL_MOTO_CREDENTIALS "$run/credentials" REAL_MOTO_RUN "$run" \
+    REAL_MOTO_SCRIPT "$script" REAL_MOTO_NAME "$name"
 }
 
 instance "${2:-}"

@@ -195,28 +195,14 @@ up() {
 }
 
 replace() {
-  kill_all
-  rm -rf "$run"
-  (umask 077 && mkdir -p "$run")
-  trap 'discard' EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
+  begin
   create
   launch
   initialise
-  printf 'export %s=%q\n' REAL_OPENBAO_ADDR "http://127.0.0.1:$port" \
+  keep REAL_OPENBAO_ADDR "http://127.0.0.1:$port" \
     REAL_OPENBAO_TLS_ADDR "https://127.0.0.1:$tls_port" REAL_OPENBAO_CA "$run/tls/vault-ca.pem" \
     REAL_OPENBAO_TOKEN_FILE "$run/root-token" REAL_OPENBAO_CLI "$run/bin/bao" REAL_OPENBAO_RUN "$run" \
-    REAL_OPENBAO_SCRIPT "$script" REAL_OPENBAO_NAME "$name" REAL_PARTS_DIR "$real_parts" >"$run/exports.new"
-  mv "$run/exports.new" "$run/exports"
-  trap - EXIT INT TERM HUP
-}
-
-# discard: what could not be started; its logs are kept until the next `up` or `down`.
-discard() {
-  trap - EXIT
-  kill_all
-  say "not started; logs are in $run"
+    REAL_OPENBAO_SCRIPT "$script" REAL_OPENBAO_NAME "$name"
 }
 
 instance "${2:-}"

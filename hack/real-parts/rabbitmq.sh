@@ -148,26 +148,12 @@ up() {
 }
 
 replace() {
-  kill_all
-  rm -rf "$run"
-  (umask 077 && mkdir -p "$run")
-  trap 'discard' EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
+  begin
   create
   launch
-  printf 'export %s=%q\n' REAL_RABBITMQ_URL "amqp://guest:guest@127.0.0.1:$port/%2f" \
+  keep REAL_RABBITMQ_URL "amqp://guest:guest@127.0.0.1:$port/%2f" \
     REAL_RABBITMQ_CTL "$run/bin/rabbitmqctl" REAL_RABBITMQ_RUN "$run" REAL_RABBITMQ_SCRIPT "$script" \
-    REAL_RABBITMQ_NAME "$name" REAL_PARTS_DIR "$real_parts" >"$run/exports.new"
-  mv "$run/exports.new" "$run/exports"
-  trap - EXIT INT TERM HUP
-}
-
-# discard: what could not be started; its logs are kept until the next `up` or `down`.
-discard() {
-  trap - EXIT
-  kill_all
-  say "not started; logs are in $run"
+    REAL_RABBITMQ_NAME "$name"
 }
 
 instance "${2:-}"

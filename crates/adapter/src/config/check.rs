@@ -16,7 +16,7 @@ use super::builtin;
 use super::secret_store::{self, AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
 use super::shape::{Config, Destination, ServiceAccount, Spec};
 use super::table::TABLE;
-use crate::binding::{Binding, FieldPath};
+use crate::binding::{Binding, FieldPath, ValueSource};
 
 /// Values parsed from texts of the configuration.
 pub(super) struct Checked {
@@ -130,11 +130,13 @@ fn is_safe(service_account: Option<&ServiceAccount>) -> bool {
     match service_account {
         None => true,
         Some(ServiceAccount::Name(name)) => !name.contains("{name}"),
-        Some(ServiceAccount::Field(source)) => {
-            let is_safe_text = source.value.as_ref().is_none_or(|text| !text.contains("{name}"));
-            is_safe_text && source.from.iter().all(FieldPath::is_beyond_the_author)
-        }
+        Some(ServiceAccount::Field(ValueSource { from, value })) => is_beyond_the_author(from, value.as_deref()),
     }
+}
+
+/// Returns true for a value that the author of a resource cannot set.
+fn is_beyond_the_author(from: &[FieldPath], text: Option<&str>) -> bool {
+    from.iter().all(FieldPath::is_beyond_the_author) && text.is_none_or(|text| !text.contains("{name}"))
 }
 
 /// Checks that every pattern names something.
@@ -218,10 +220,9 @@ fn place_fault(binding: &Binding) -> Option<String> {
     if let Some(setting) = secret_store::setting_of(name) {
         return Some(format!("name: the variable follows from {setting}: set that instead"));
     }
-    let is_of_author =
-        !from.iter().all(FieldPath::is_beyond_the_author) || value.as_ref().is_some_and(|text| text.contains("{name}"));
+    let is_of_author = !is_beyond_the_author(from, value.as_deref());
     let fault =
-        "from: must be metadata.id, metadata.tenancy or status, as everything else is set by the resource's author";
+        "must come from metadata.id, metadata.tenancy or status, as everything else is set by the resource's author";
     (secret_store::is_of_identity(name) && is_of_author).then(|| fault.to_owned())
 }
 

@@ -238,7 +238,7 @@ fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&s
 #[case("{name: GCP_PROJECT_ID, from: [spec.project]}", false)]
 fn the_author_of_a_resource_does_not_choose_the_identity_of_a_run(#[case] variable: &str, #[case] is_refused: bool) {
     let text = in_vault(VAULT, &format!("  jobTemplate: {{env: [{variable}]}}"));
-    let fault = "spec.jobTemplate.env[0]: from: must be metadata.id, metadata.tenancy or status";
+    let fault = "spec.jobTemplate.env[0]: must come from metadata.id, metadata.tenancy or status";
     assert_eq!(read(&text).is_err_and(|faults| faults.concat().starts_with(fault)), is_refused);
     // Jobs of other adapters have variables of their own.
     let other = VALIDATION.replace("  jobTemplate:", &format!("  jobTemplate:\n    env: [{variable}]"));
