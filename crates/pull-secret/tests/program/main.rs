@@ -15,6 +15,7 @@ mod config_dump;
 mod configuration;
 mod consistency;
 mod context;
+mod costs;
 mod doctor;
 mod faults;
 mod interleavings;
