@@ -40,8 +40,8 @@ impl Refusal {
     }
 }
 
-/// Refuses a request that a web page may have sent.
-pub(crate) fn check(request: &Request<Body>) -> Result<(), Refusal> {
+/// Refuses a request that a web page may have sent. Only to the path `form` may forms be sent.
+pub(crate) fn check(request: &Request<Body>, form: Option<&str>) -> Result<(), Refusal> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
         return Err(Refusal::Origin);
@@ -50,6 +50,9 @@ pub(crate) fn check(request: &Request<Body>) -> Result<(), Refusal> {
     let host = request.uri().authority().map(http::uri::Authority::as_str).or_else(|| text(headers, &HOST));
     if !host.is_some_and(is_loopback) {
         return Err(Refusal::Host);
+    }
+    if form == Some(request.uri().path()) {
+        return Ok(());
     }
     let content_type = text(headers, &CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if FORM_TYPES.iter().any(|form| content_type.eq_ignore_ascii_case(form)) {
@@ -104,6 +107,9 @@ mod tests {
     #[case::look_alike("/", &[("host", "localhost.example.com")], Err(Refusal::Host))]
     #[case::no_host("/", &[], Err(Refusal::Host))]
     #[case::text("/", &[("host", "localhost"), ("content-type", "text/plain")], Err(Refusal::ContentType))]
+    #[case::form_elsewhere("/token/", &[("host", "localhost"), ("content-type", "application/x-www-form-urlencoded")], Err(Refusal::ContentType))]
+    #[case::form_where_it_may_be("/token", &[("host", "localhost"), ("content-type", "application/x-www-form-urlencoded")], Ok(()))]
+    #[case::form_of_a_page("/token", &[("host", "localhost"), ("origin", "https://example.com")], Err(Refusal::Origin))]
     #[case::form("/", &[("host", "localhost"), ("content-type", "multipart/form-data; boundary=x")], Err(Refusal::ContentType))]
     #[case::upper_case("/", &[("host", "localhost"), ("content-type", "TEXT/PLAIN;charset=UTF-8")], Err(Refusal::ContentType))]
     fn requests_of_web_pages_are_refused(
@@ -111,6 +117,6 @@ mod tests {
         #[case] headers: &[(&str, &str)],
         #[case] expected: Result<(), Refusal>,
     ) {
-        assert_eq!(check(&request(uri, headers)), expected);
+        assert_eq!(check(&request(uri, headers), Some("/token")), expected);
     }
 }

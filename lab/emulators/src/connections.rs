@@ -9,12 +9,28 @@ use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// Accepts connections; cancelling `kill` cuts all of them.
 pub(crate) struct Listening {
     listener: TcpListener,
     kill: CancellationToken,
+}
+
+/// Accepts connections with TLS. Each handshake is a task of its own, so that a client that stalls keeps no other waiting.
+pub(crate) struct Secured {
+    listening: Listening,
+    acceptor: TlsAcceptor,
+    handshakes: JoinSet<io::Result<Shaken>>,
+}
+
+/// A connection whose handshake is done.
+struct Shaken {
+    stream: TlsStream<Cuttable>,
+    address: SocketAddr,
 }
 
 /// One connection's bytes, until it is cut.
@@ -53,6 +69,34 @@ impl Listener for Listening {
     }
 }
 
+impl Secured {
+    pub(crate) fn new(listening: Listening, acceptor: TlsAcceptor) -> Self {
+        Self { listening, acceptor, handshakes: JoinSet::new() }
+    }
+}
+
+impl Listener for Secured {
+    type Io = TlsStream<Cuttable>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, SocketAddr) {
+        loop {
+            tokio::select! {
+                (stream, address) = self.listening.accept() => {
+                    let accepting = self.acceptor.accept(stream);
+                    self.handshakes.spawn(async move { Ok(Shaken { stream: accepting.await?, address }) });
+                }
+                // A client whose handshake fails is gone; there is no other to answer.
+                Some(Ok(Ok(Shaken { stream, address }))) = self.handshakes.join_next() => return (stream, address),
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listening.local_addr()
+    }
+}
+
 impl Connection {
     /// A connection of which a test sees whether it was cut.
     #[cfg(test)]
@@ -74,6 +118,12 @@ impl Connection {
 impl Connected<IncomingStream<'_, Listening>> for Connection {
     fn connect_info(stream: IncomingStream<'_, Listening>) -> Self {
         Self(stream.io().cut.clone())
+    }
+}
+
+impl Connected<IncomingStream<'_, Secured>> for Connection {
+    fn connect_info(stream: IncomingStream<'_, Secured>) -> Self {
+        Self(stream.io().get_ref().0.cut.clone())
     }
 }
 

@@ -5,10 +5,12 @@
 mod browser_guard;
 mod connections;
 mod folder;
+pub mod key_vault;
 pub mod kubernetes;
 mod scripted;
 pub mod secret_manager;
 mod serving;
+mod signed;
 mod start_error;
 
 pub use start_error::StartError;

@@ -2,18 +2,23 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use http::{Request, Response};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::browser_guard;
-use crate::connections::{Connection, Listening};
+use crate::connections::{Connection, Listening, Secured};
 
 /// Maximum time that open calls get at a shutdown before their connections are cut.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
@@ -47,23 +52,46 @@ impl Serving {
         A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
     {
-        let (graceful, kill) = (CancellationToken::new(), CancellationToken::new());
-        let listening = Listening::new(self.listener, kill.clone());
-        let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: Request<Body>| {
-            let answer = answer.clone();
-            async move {
-                match browser_guard::check(&request) {
-                    Ok(()) => answer(connection, request).await,
-                    Err(refusal) => refusal.response(),
-                }
-            }
-        };
-        let service = Router::new().fallback(handler).into_make_service_with_connect_info::<Connection>();
-        let signal = graceful.clone().cancelled_owned();
-        let server = axum::serve(listening, service).with_graceful_shutdown(signal);
-        let task = Some(tokio::spawn(async move { server.await }));
-        Running { address: self.address, graceful, kill, task }
+        let (address, kill) = (self.address, CancellationToken::new());
+        run(address, kill.clone(), Listening::new(self.listener, kill), None, answer)
     }
+
+    /// Does so over TLS, and takes forms at the path `form`.
+    pub(crate) fn start_secured<A, F>(self, tls: Arc<ServerConfig>, form: String, answer: A) -> Running
+    where
+        A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let (address, kill) = (self.address, CancellationToken::new());
+        let listening = Secured::new(Listening::new(self.listener, kill.clone()), TlsAcceptor::from(tls));
+        run(address, kill, listening, Some(form), answer)
+    }
+}
+
+fn run<L, A, F>(address: SocketAddr, kill: CancellationToken, listening: L, form: Option<String>, answer: A) -> Running
+where
+    L: Listener,
+    L::Addr: std::fmt::Debug,
+    Connection: for<'a> Connected<IncomingStream<'a, L>>,
+    A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let graceful = CancellationToken::new();
+    let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: Request<Body>| {
+        let answer = answer.clone();
+        let checked = browser_guard::check(&request, form.as_deref());
+        async move {
+            match checked {
+                Ok(()) => answer(connection, request).await,
+                Err(refusal) => refusal.response(),
+            }
+        }
+    };
+    let service = Router::new().fallback(handler).into_make_service_with_connect_info::<Connection>();
+    let signal = graceful.clone().cancelled_owned();
+    let server = axum::serve(listening, service).with_graceful_shutdown(signal);
+    let task = Some(tokio::spawn(async move { server.await }));
+    Running { address, graceful, kill, task }
 }
 
 // === impl Running ===

@@ -43,4 +43,10 @@ pub enum StartError {
         /// The refusal.
         reason: String,
     },
+    /// The server's certificate cannot be made.
+    #[error("cannot make the server's certificate: {reason}")]
+    Certificate {
+        /// The library's error.
+        reason: String,
+    },
 }

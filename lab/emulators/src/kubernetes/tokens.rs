@@ -1,15 +1,12 @@
 //! Authentication: bearer tokens of the settings, and those that the server issues to `ServiceAccounts`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use sha2::Sha256;
+use serde_json::json;
 
 use super::value::{list, number, text};
+use crate::signed::Signer;
 
 /// A caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +23,10 @@ pub(crate) const MASTERS: &str = "system:masters";
 /// The audience of tokens for this server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc";
 
-/// Signs tokens and reads them; never printed.
+/// Signs tokens and reads them.
+#[derive(Debug)]
 pub(crate) struct Tokens {
-    key: Vec<u8>,
+    signer: Signer,
 }
 
 /// The claims of a token of a `ServiceAccount`.
@@ -77,32 +75,22 @@ impl User {
 impl Tokens {
     /// With a key that is kept, or with one for the lifetime of this server.
     pub(crate) fn new(key: Option<Vec<u8>>) -> Self {
-        Self { key: key.unwrap_or_else(|| rand::random::<[u8; 32]>().to_vec()) }
+        Self { signer: Signer::new(key) }
     }
 
     /// A token in the form of a JSON Web Token.
     pub(crate) fn issue(&self, claims: &Claims, audiences: &[String], until: Timestamp) -> String {
         let Claims { namespace, account, uid } = claims;
-        let header = json!({"alg": "HS256", "typ": "JWT"});
-        let claims = json!({
+        self.signer.issue(&json!({
             "iss": "https://kubernetes.default.svc", "aud": audiences, "exp": until.as_second(),
             "sub": format!("system:serviceaccount:{namespace}:{account}"),
             "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": account, "uid": uid}},
-        });
-        let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&header), part(&claims));
-        let signature = BASE64_URL_SAFE_NO_PAD.encode(self.sign(&signed));
-        format!("{signed}.{signature}")
+        }))
     }
 
     /// The claims of a token, if this server issued it for itself and it has not expired.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Claims> {
-        let (signed, signature) = token.rsplit_once('.')?;
-        if BASE64_URL_SAFE_NO_PAD.decode(signature).ok()? != self.sign(signed) {
-            return None;
-        }
-        let claims = BASE64_URL_SAFE_NO_PAD.decode(signed.split_once('.')?.1).ok()?;
-        let claims: Value = serde_json::from_slice(&claims).ok()?;
+        let claims = self.signer.read(token)?;
         if number(&claims, "/exp")? <= now.as_second() || !list(&claims, "/aud").iter().any(|one| one == AUDIENCE) {
             return None;
         }
@@ -112,18 +100,5 @@ impl Tokens {
             account: own("/kubernetes.io/serviceaccount/name"),
             uid: own("/kubernetes.io/serviceaccount/uid"),
         })
-    }
-
-    fn sign(&self, text: &str) -> Vec<u8> {
-        // HMAC takes keys of every length.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return Vec::new() };
-        mac.update(text.as_bytes());
-        mac.finalize().into_bytes().to_vec()
-    }
-}
-
-impl fmt::Debug for Tokens {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Tokens(redacted)")
     }
 }
