@@ -50,8 +50,8 @@ pub enum Group {
     Kubernetes,
     /// The message broker.
     Broker,
-    /// Google Secret Manager in one project.
-    SecretManager,
+    /// The secret store.
+    SecretStore,
     /// Files that settings name.
     Files,
 }
@@ -100,7 +100,7 @@ impl fmt::Display for Group {
             Self::Api => "HyperFleet API",
             Self::Kubernetes => "Kubernetes",
             Self::Broker => "Broker",
-            Self::SecretManager => "Secret Manager",
+            Self::SecretStore => "Secret store",
             Self::Files => "Files",
         })
     }

@@ -77,6 +77,27 @@ impl StoredCopy {
         )
     }
 
+    /// Returns true if both are secrets of one place: of a project and location, a folder at a server, a folder in a region, or
+    /// of the Kubernetes cluster.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Secret { project, location, .. },
+                Self::Secret { project: other_project, location: other_location, .. },
+            ) => (project, location) == (other_project, other_location),
+            (Self::VaultSecret { server, .. }, Self::VaultSecret { server: other_server, .. }) => {
+                let folder = |copy: &Self| copy.vault_path().and_then(|path| Some(path.rsplit_once('/')?.0.to_owned()));
+                server == other_server && folder(self) == folder(other)
+            }
+            (
+                Self::AwsSecret { region, folder, .. },
+                Self::AwsSecret { region: other_region, folder: other_folder, .. },
+            ) => (region, folder) == (other_region, other_folder),
+            (Self::KubernetesSecret { .. }, Self::KubernetesSecret { .. }) => true,
+            _ => false,
+        }
+    }
+
     /// Returns true if both may be the same secret under another name: one server has several addresses, and a namespace may
     /// be given as the beginning of the mount. Mounts are never within each other, so the full name tells secrets apart.
     pub fn may_be(&self, other: &Self) -> bool {

@@ -46,5 +46,5 @@ mod session;
 mod source;
 
 pub use outcome::{Details, Outcome};
-pub use run::{run, run_without_store};
+pub use run::run;
 pub use settings::Settings;

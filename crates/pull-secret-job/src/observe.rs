@@ -50,7 +50,7 @@ impl<S: SecretStore> Session<'_, S> {
             // A version that this run has added must be observed, however old the record is.
             let start = added.first().map_or(start, |first| start.min(*first));
             self.read_upwards(start, &mut versions).await?;
-            let is_kept = S::capabilities().versions_kept.is_none();
+            let is_kept = self.store.capabilities().versions_kept.is_none();
             if versions.states.is_empty() && (start > VersionNumber::FIRST || !is_kept) {
                 // The record is damaged, the secret was recreated, or the store has removed its oldest versions: the list has
                 // those that there are, if late.
@@ -58,7 +58,7 @@ impl<S: SecretStore> Session<'_, S> {
             }
         }
         let Versions { states, contents, records } = versions;
-        let place = S::capabilities().records;
+        let place = self.store.capabilities().records;
         Ok(Observation {
             observed: Observed { secret, versions: states, added: added.clone(), place, records },
             contents,
@@ -70,7 +70,7 @@ impl<S: SecretStore> Session<'_, S> {
     pub(crate) async fn observe_for_deletion(&self, cluster: &ClusterId) -> Result<Observed, RunError> {
         let secret = self.find().await?;
         let is_managed = secret.as_ref().is_some_and(|secret| Owner::of(&secret.labels).is(cluster));
-        match S::capabilities().records {
+        match self.store.capabilities().records {
             Records::WithVersion if is_managed => Ok(self.observe(secret, &BTreeSet::new()).await?.observed),
             _ => Ok(Observed { secret, ..Observed::default() }),
         }

@@ -95,9 +95,9 @@ impl Details {
         Self {
             cluster_id: Some(settings.identity.cluster.to_string()),
             secret_name: Some(settings.secret.to_string()),
-            gcp_project: settings.store.project().map(ToString::to_string),
-            vault_address: settings.store.vault_address().map(str::to_owned),
-            aws_region: settings.store.aws_region().map(str::to_owned),
+            gcp_project: settings.project().map(ToString::to_string),
+            vault_address: settings.vault_address().map(str::to_owned),
+            aws_region: settings.aws_region().map(str::to_owned),
             generation: settings.identity.generation.map(|generation| generation.to_string()),
             namespace: key.map(|key| key.namespace.clone()),
             k8s_secret_name: key.map(|key| key.name.clone()),

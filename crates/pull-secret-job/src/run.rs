@@ -13,7 +13,7 @@ use fleet_model::names::trace::{
     VERSION,
 };
 use kubernetes::{Cluster, SecretKey};
-use secret_store::{ProjectId, SecretStore, StoreError, VersionNumber};
+use secret_store::{ProjectId, SecretStore, StoreError, StoreSettings, VersionNumber};
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, info_span, warn};
@@ -39,18 +39,17 @@ const CLUSTERS: &str = "clusters";
 
 /// Carries out `settings` and logs each step, until `budget` is spent.
 ///
-/// `connect` creates the client of [`Settings::store`], which records its calls; it sends nothing yet.
+/// `connect` creates the client of a store, which records its calls; it sends nothing yet.
 pub async fn run<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(CallLog) -> Result<S, StoreError>,
+    connect: impl AsyncFnOnce(&StoreSettings, CallLog) -> Result<S, StoreError>,
 ) -> Outcome {
-    reported(settings, async |details| phases(settings, budget, connect, details).await).await
-}
-
-/// Deletes the Kubernetes Secret only, and logs each step, until `budget` is spent.
-pub async fn run_without_store(settings: &Settings, budget: &Budget) -> Outcome {
-    reported(settings, async |details| delete_kubernetes_secret(settings, budget, details).await).await
+    let work = async |details: &mut Details| match &settings.store {
+        Some(store) => phases(settings, budget, async |calls| connect(store, calls).await, details).await,
+        None => delete_kubernetes_secret(settings, budget, details).await,
+    };
+    reported(settings, work).await
 }
 
 /// Works within the spans of a run, and makes its outcome of the result.
@@ -69,9 +68,9 @@ async fn reported(settings: &Settings, work: impl AsyncFnOnce(&mut Details) -> R
     let span = info_span!(
         "run",
         component = COMPONENT,
-        phase = settings.store.phase(),
+        phase = settings.phase(),
         cluster_id = settings.identity.cluster.as_str(),
-        gcp_project = settings.store.project().map(ProjectId::as_str),
+        gcp_project = settings.project().map(ProjectId::as_str),
         secret_name = settings.secret.as_str(),
         trace_id = settings.trace.as_ref().map(TraceContext::trace_id),
     );
@@ -101,14 +100,17 @@ async fn phases<S: SecretStore>(
     connect: impl AsyncFnOnce(CallLog) -> Result<S, StoreError>,
     details: &mut Details,
 ) -> Result<Phase, RunError> {
-    let input = match &settings.task {
-        Task::Store(task) => Some(Input::read::<S>(settings, task, budget).await?),
-        Task::Delete | Task::DeleteKubernetesSecret => None,
-    };
-    log_start(settings, if input.is_some() { "storage" } else { "deletion" });
     let (store_calls, kubernetes_calls) = (CallLog::default(), CallLog::default());
-    let store = budget.run(connect(store_calls.clone())).await??;
-    info!(operation = "client-initialized", "Successfully initialized {} client", settings.store.name());
+    let connected = budget.run(connect(store_calls.clone())).await?;
+    let input = match (&settings.task, &connected) {
+        (Task::Store(task), Ok(store)) => {
+            Some(Input::read(settings, task, budget, store.capabilities().max_content_bytes).await?)
+        }
+        _ => None,
+    };
+    log_start(settings, if matches!(settings.task, Task::Store(_)) { "storage" } else { "deletion" });
+    let store = connected?;
+    info!(operation = "client-initialized", "Successfully initialized {} client", settings.store_name());
     details.secret_path = Some(store.path(&settings.secret));
     details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
     // Both clients are created before anything is written: an invalid kubeconfig fails at once.
@@ -234,7 +236,7 @@ fn finish(settings: &Settings, result: Result<Phase, RunError>, mut details: Det
             let hint = failed.hint.map(|hint| format!("; hint: {hint}")).unwrap_or_default();
             let message = format!("{}{hint}", failed.message);
             let RunError { operation, phase, reason, .. } = failed;
-            let phase = phase.unwrap_or_else(|| settings.store.phase());
+            let phase = phase.unwrap_or_else(|| settings.phase());
             // The last line is about the same Secret as the lines of its phase.
             let of_phase = settings.kubernetes_secret.as_ref().filter(|_| phase == KUBERNETES_SECRET_PHASE);
             let _entered = of_phase.map(|secret| kubernetes_secret::span(&secret.key).entered());

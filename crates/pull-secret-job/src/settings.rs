@@ -17,9 +17,11 @@ use std::time::Duration;
 use fleet_model::TraceContext;
 use kubernetes::SecretKey;
 use secrecy::SecretString;
-use secret_store::{AwsSettings, EndpointUrl, ProjectId, Replication, SecretId, VaultSettings};
+use secret_store::{ProjectId, Replication, SecretId, StoreSettings};
 
-pub use resolve::{hosted_cluster_patch, resolve, resolve_export, resolve_log, resolve_names, resolve_paths};
+pub use resolve::{
+    hosted_cluster_patch, resolve, resolve_export, resolve_log, resolve_names, resolve_paths, resolve_store,
+};
 pub use table::TABLE;
 
 use crate::decide::Identity;
@@ -41,8 +43,8 @@ pub struct Settings {
     pub identity: Identity,
     /// Name of the secret in the store.
     pub secret: SecretId,
-    /// The store.
-    pub store: Store,
+    /// The store; `None` if the run deletes a Kubernetes Secret only.
+    pub store: Option<StoreSettings>,
     /// Trace that the run belongs to.
     pub trace: Option<TraceContext>,
     /// Maximum time of the whole run.
@@ -53,19 +55,6 @@ pub struct Settings {
     pub results_path: Option<PathBuf>,
     /// File that the termination message is written to, if it exists.
     pub termination_log: PathBuf,
-}
-
-/// The secret store of a run.
-#[derive(Clone, Debug)]
-pub enum Store {
-    /// Google Secret Manager.
-    Google(secret_store::Settings),
-    /// OpenBao or Vault.
-    Vault(VaultSettings),
-    /// AWS Secrets Manager.
-    Aws(AwsSettings),
-    /// None: the run deletes a Kubernetes Secret only.
-    None,
 }
 
 /// Task of a run.
@@ -145,60 +134,39 @@ impl fmt::Display for InvalidSettings {
     }
 }
 
-// === impl Store ===
+// === impl Settings ===
 
-impl Store {
+impl Settings {
     /// Returns the project at Google; `None` for another store.
     pub fn project(&self) -> Option<&ProjectId> {
-        match self {
-            Self::Google(settings) => Some(&settings.project),
-            Self::Vault(_) | Self::Aws(_) | Self::None => None,
-        }
+        let Some(StoreSettings::Google(settings)) = &self.store else { return None };
+        Some(&settings.project)
     }
 
     /// Returns the address of OpenBao or Vault; `None` for another store.
     pub(crate) fn vault_address(&self) -> Option<&str> {
-        match self {
-            Self::Google(_) | Self::Aws(_) | Self::None => None,
-            Self::Vault(settings) => Some(settings.address.as_str()),
-        }
+        let Some(StoreSettings::Vault(settings)) = &self.store else { return None };
+        Some(settings.address.as_str())
     }
 
     /// Returns the region at AWS; `None` for another store.
     pub(crate) fn aws_region(&self) -> Option<&str> {
-        match self {
-            Self::Google(_) | Self::Vault(_) | Self::None => None,
-            Self::Aws(settings) => Some(settings.region.as_str()),
-        }
+        let Some(StoreSettings::Aws(settings)) = &self.store else { return None };
+        Some(settings.region.as_str())
     }
 
     /// Returns the name of the store, for people.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Google(_) => "Secret Manager",
-            Self::Vault(_) => "Vault",
-            Self::Aws(_) => "AWS Secrets Manager",
-            Self::None => "no store",
-        }
+    pub(crate) fn store_name(&self) -> &'static str {
+        self.store.as_ref().map_or("no store", StoreSettings::name)
     }
 
     /// Returns the name of the phase that stores the pull secret, or else of the only one.
     pub(crate) fn phase(&self) -> &'static str {
-        match self {
-            Self::Google(_) => "gcp-secret-manager",
-            Self::Vault(_) => "vault",
-            Self::Aws(_) => "aws-secrets-manager",
-            Self::None => KUBERNETES_SECRET_PHASE,
-        }
-    }
-
-    /// Returns the host that requests are sent to without encryption, if they are.
-    pub fn plain_host(&self) -> Option<&str> {
-        match self {
-            Self::Google(settings) => settings.plain_host(),
-            Self::Vault(settings) => settings.address.plain_host(),
-            Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
-            Self::None => None,
+        match &self.store {
+            Some(StoreSettings::Google(_)) => "gcp-secret-manager",
+            Some(StoreSettings::Vault(_)) => "vault",
+            Some(StoreSettings::Aws(_)) => "aws-secrets-manager",
+            None => KUBERNETES_SECRET_PHASE,
         }
     }
 }

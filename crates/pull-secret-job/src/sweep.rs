@@ -47,10 +47,8 @@ const LAST_RUN: SignedDuration = SignedDuration::from_hours(1);
 /// The secrets that a sweep has listed and not deleted, and where it has listed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// The project and the location of the listed secrets.
-    pub project: (String, Option<String>),
-    /// True if the management cluster's Kubernetes Secrets were listed too.
-    pub kubernetes: bool,
+    /// Copies of the places in which secrets were listed, one of each, whatever their names.
+    pub places: Vec<StoredCopy>,
     /// The secrets of deleted clusters that are still there.
     pub left: BTreeSet<StoredCopy>,
 }
@@ -161,37 +159,34 @@ impl Living {
     pub fn state(&self, recorded: Option<&Incarnation>, copy: &StoredCopy) -> State {
         match (&self.incarnation, recorded) {
             (Some(current), Some(recorded)) if current != recorded => State::DifferentIncarnation,
-            _ if self.copies.as_ref().is_some_and(|listed| !listed.contains(copy)) => State::NotListed,
+            _ if self.copies.as_ref().is_some_and(|listed| !listed.iter().any(|one| one.may_be(copy))) => {
+                State::NotListed
+            }
             _ => State::InUse,
         }
+    }
+}
+
+// === impl Covered ===
+
+impl Covered {
+    /// Returns true if the secrets were listed where this copy is.
+    pub fn has_place_of(&self, copy: &StoredCopy) -> bool {
+        self.places.iter().any(|place| place.is_beside(copy))
     }
 }
 
 // === impl Tombstone ===
 
 impl Tombstone {
-    /// Returns the copies in stores that no sweep reads. The tombstone stays until they are removed from it.
-    pub fn beyond_a_sweep(&self) -> impl Iterator<Item = &StoredCopy> {
-        let is_beyond =
-            |copy: &&StoredCopy| matches!(copy, StoredCopy::VaultSecret { .. } | StoredCopy::AwsSecret { .. });
-        self.copies.iter().filter(is_beyond)
-    }
-
     /// Returns the copies of which a sweep has shown that they are gone.
     pub fn gone(&self, covered: &Covered, now: Timestamp) -> Vec<StoredCopy> {
         if now.duration_since(self.removed) < LAST_RUN {
             return Vec::new();
         }
-        let is_covered = |copy: &&StoredCopy| match copy {
-            StoredCopy::Secret { project, location, .. } => {
-                (project, location) == (&covered.project.0, &covered.project.1)
-            }
-            StoredCopy::KubernetesSecret { .. } => covered.kubernetes,
-            // A sweep reads one project at Google.
-            StoredCopy::VaultSecret { .. } | StoredCopy::AwsSecret { .. } => false,
-        };
-        let gone = self.copies.iter().filter(is_covered).filter(|copy| !covered.left.contains(copy));
-        gone.cloned().collect()
+        let is_gone =
+            |copy: &&StoredCopy| covered.has_place_of(copy) && !covered.left.iter().any(|left| left.may_be(copy));
+        self.copies.iter().filter(is_gone).cloned().collect()
     }
 }
 
@@ -323,25 +318,35 @@ mod tests {
         let tombstone = tombstone(Some(NOW), &[copy("p-1"), copy("p-2"), applied.clone()]);
         let removed: Timestamp = NOW.parse().unwrap();
         let after = |minutes: i64| removed + SignedDuration::from_mins(minutes);
-        let mut covered = Covered { project: ("p-1".to_owned(), None), kubernetes: false, left: BTreeSet::new() };
+        let mut covered = Covered { places: vec![copy("p-1")], left: BTreeSet::new() };
         assert_eq!(tombstone.gone(&covered, after(59)), []);
         assert_eq!(tombstone.gone(&covered, after(60)), [copy("p-1")]);
-        covered.kubernetes = true;
+        covered.places.push(StoredCopy::KubernetesSecret { namespace: "another".to_owned(), name: "x".to_owned() });
         assert_eq!(tombstone.gone(&covered, after(60)), [copy("p-1"), applied.clone()]);
         covered.left.insert(copy("p-1"));
         assert_eq!(tombstone.gone(&covered, after(60)), [applied]);
     }
 
+    fn in_vault(server: &str, namespace: Option<&str>, name: &str) -> StoredCopy {
+        let [server, mount, folder, name] = [server, "kv", "f", name].map(str::to_owned);
+        StoredCopy::VaultSecret { server, namespace: namespace.map(str::to_owned), mount, folder, name }
+    }
+
+    /// One server has several addresses, and `root` is the namespace without a name.
     #[test]
-    fn a_copy_in_a_store_that_no_sweep_reads_stays_in_the_tombstone() {
-        let [region, folder, name] = ["eu-west-1", "f", "s"].map(str::to_owned);
-        let at_aws = StoredCopy::AwsSecret { region, folder: folder.clone(), name: name.clone() };
-        let [server, mount] = ["https://v", "kv"].map(str::to_owned);
-        let in_vault = StoredCopy::VaultSecret { server, namespace: None, mount, folder, name };
-        let tombstone = tombstone(Some(NOW), &[copy("p-1"), at_aws.clone(), in_vault.clone()]);
-        assert_eq!(tombstone.beyond_a_sweep().collect::<Vec<_>>(), [&at_aws, &in_vault]);
-        let covered = Covered { project: ("p-1".to_owned(), None), kubernetes: true, left: BTreeSet::new() };
+    fn a_copy_under_another_name_of_its_place_is_in_use_and_not_gone() {
+        let copies = Some(BTreeSet::from([in_vault("https://v", Some("root"), "s")]));
+        let living = Living { copies, ..living(NOW) };
+        let recorded = living.incarnation.clone();
+        let state = |copy: &StoredCopy| living.state(recorded.as_ref(), copy);
+        assert_eq!(state(&in_vault("https://other-address", None, "s")), State::InUse);
+        assert_eq!(state(&in_vault("https://v", None, "t")), State::NotListed);
+        let tombstone =
+            tombstone(Some(NOW), &[in_vault("https://v", Some("root"), "s"), in_vault("https://w", None, "s")]);
         let later = NOW.parse::<Timestamp>().unwrap() + SignedDuration::from_hours(2);
-        assert_eq!(tombstone.gone(&covered, later), [copy("p-1")]);
+        let mut covered = Covered { places: vec![in_vault("https://v", None, "x")], left: BTreeSet::new() };
+        assert_eq!(tombstone.gone(&covered, later), [in_vault("https://v", Some("root"), "s")], "of this server only");
+        covered.left.insert(in_vault("https://v", None, "s"));
+        assert_eq!(tombstone.gone(&covered, later), []);
     }
 }

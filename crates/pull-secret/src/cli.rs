@@ -9,6 +9,7 @@ mod output;
 mod prune;
 mod rotate;
 mod sentinel;
+mod store;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,6 +41,7 @@ pub(crate) use rotate::{
 pub(crate) use sentinel::{
     DeadLettersCommand, EventsCommand, LettersArguments, SentinelArguments, SentinelCommand, TailArguments,
 };
+pub(crate) use store::StoreFlags;
 
 /// Gives every hosted cluster of a fleet the credentials with which its nodes pull images
 #[derive(Debug, Parser)]

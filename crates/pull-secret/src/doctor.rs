@@ -9,17 +9,16 @@ use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use daemon::output;
 use daemon::settings::Loaded;
-use diagnosis::doctor::facts::{ApiFacts, BrokerFacts, Facts, FileFacts, StoreFacts};
+use diagnosis::doctor::facts::{ApiFacts, BrokerFacts, Facts, FileFacts, StoreFacts, StorePlace};
 use diagnosis::doctor::{self, decide, observe};
 use jiff::Timestamp;
 use message_broker::{Broker, Subscription};
-use secret_store::GoogleSecretManager;
+use secret_store::{AnyStore, StoreSettings, VaultLogin};
 use sentinel::settings::table::EVENTS;
 use sentinel::settings::{self, EventsSettings};
 
 use crate::cli::{ClientFlags, DoctorArguments, OutputFormat};
 use crate::context::Chosen;
-use crate::store::Place;
 use crate::{broker, client, store};
 
 /// The variable that Kubernetes sets in every Pod.
@@ -30,11 +29,16 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     let context = Chosen::of_fleet(&arguments.api)?;
     let access = context.kubernetes(arguments.kubeconfig.as_ref())?;
     let namespace = context.namespace(arguments.namespace.as_ref());
-    let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), &context);
-    anyhow::ensure!(arguments.location.is_none() || place.is_some(), "--location: has no effect without --project");
+    let place =
+        store::settings(&arguments.store, &context, observe::CHECK_TIMEOUT).map_err(|error| line(&error)).transpose();
     let mut broker = arguments.broker.0.clone();
     context.broker(&EVENTS, &mut broker)?;
-    let files = files(client::files(&arguments.api, &context)?, access.kubeconfig.as_deref(), place.is_some())?;
+    let mut named = client::files(&arguments.api, &context)?;
+    named.extend(access.kubeconfig.clone().map(|path| ("--kubeconfig", path)));
+    if let Some(Ok(place)) = &place {
+        named.extend(files_of(place)?);
+    }
+    let files = named.into_iter().map(file).collect();
     let has_kubernetes = access.kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
     let has_broker = has_broker(&broker)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
@@ -43,8 +47,9 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
             async { if has_kubernetes { Some(observe::kubernetes(&access, &namespace).await) } else { None } };
         let broker = async { if has_broker { Some(observe_broker(broker).await) } else { None } };
         let store = async {
-            match &place {
-                Some(Place { project, location }) => Some(observe_store(project, location.as_deref()).await),
+            match place {
+                Some(Ok(place)) => Some(Ok(observe_store(&place).await)),
+                Some(Err(fault)) => Some(Err(fault)),
                 None => None,
             }
         };
@@ -98,29 +103,59 @@ fn broker_of(flags: BTreeMap<&'static str, String>) -> anyhow::Result<(Broker, S
     Ok((broker::broker(broker)?, subscription))
 }
 
-/// Observes Secret Manager, unless its settings cannot be used.
-async fn observe_store(project: &str, location: Option<&str>) -> Result<StoreFacts, String> {
-    let settings = store::settings(project, location, observe::CHECK_TIMEOUT).map_err(|error| line(&error))?;
-    Ok(match GoogleSecretManager::connect(&settings).await {
-        Ok(store) => observe::store(&store, project).await,
-        Err(error) => StoreFacts { project: project.to_owned(), listed: Err(error), permissions: None },
-    })
+/// Observes the secret store.
+async fn observe_store(settings: &StoreSettings) -> StoreFacts {
+    let place = match settings {
+        StoreSettings::Google(settings) => StorePlace::Google { project: settings.project.to_string() },
+        StoreSettings::Vault(settings) => {
+            let folder = [settings.namespace.as_ref(), Some(&settings.mount), Some(&settings.folder)];
+            let folder = folder.into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>().join("/");
+            StorePlace::Vault { server: settings.address.to_string(), folder }
+        }
+        StoreSettings::Aws(settings) => {
+            StorePlace::Aws { region: settings.region.to_string(), folder: settings.folder.clone() }
+        }
+    };
+    match AnyStore::connect(settings, None).await {
+        Ok(store) => observe::store(&store, place).await,
+        Err(error) => StoreFacts { place, listed: Err(error), permissions: None },
+    }
 }
 
 /// A file, and the setting that names it.
 type NamedFile = (&'static str, PathBuf);
 
-/// Observes the files that are set.
-fn files(mut files: Vec<NamedFile>, kubeconfig: Option<&Path>, has_store: bool) -> anyhow::Result<Vec<FileFacts>> {
-    files.extend(kubeconfig.map(|path| ("--kubeconfig", path.to_path_buf())));
-    if has_store {
-        for variable in ["GOOGLE_APPLICATION_CREDENTIALS", "SECRET_MANAGER_EMULATOR_TOKEN_FILE"] {
-            files.extend(ProcessEnvironment.text(variable)?.map(|path| (variable, path.into())));
+/// The setting of the certificate authorities of OpenBao or Vault.
+const VAULT_AUTHORITIES: &str = "VAULT_CACERT";
+
+/// The files that the identity at a store is made of.
+fn files_of(store: &StoreSettings) -> anyhow::Result<Vec<NamedFile>> {
+    let variables: &[&'static str] = match store {
+        StoreSettings::Vault(settings) => {
+            let login = match &settings.login {
+                VaultLogin::TokenFile(path) => ("VAULT_TOKEN_FILE", path),
+                VaultLogin::Jwt { token_file, .. } => ("VAULT_JWT_FILE", token_file),
+                VaultLogin::AppRole { secret_id_file, .. } => ("VAULT_SECRET_ID_FILE", secret_id_file),
+            };
+            let authorities = settings.ca_file.as_ref().map(|path| (VAULT_AUTHORITIES, path));
+            let files = [Some(login), authorities].into_iter().flatten();
+            return Ok(files.map(|(variable, path)| (variable, path.clone())).collect());
         }
-    }
-    let file = |(setting, path)| match setting {
-        setting if setting == client::CA_FILE.flag => observe::certificate_file(setting, path),
-        setting => observe::credential_file(setting, path),
+        StoreSettings::Google(_) => &["GOOGLE_APPLICATION_CREDENTIALS", "SECRET_MANAGER_EMULATOR_TOKEN_FILE"],
+        StoreSettings::Aws(_) => &["AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"],
     };
-    Ok(files.into_iter().map(file).collect())
+    let mut files = Vec::new();
+    for variable in variables {
+        files.extend(ProcessEnvironment.text(variable)?.map(|path| (*variable, path.into())));
+    }
+    Ok(files)
+}
+
+/// Observes a file that is set.
+fn file((setting, path): NamedFile) -> FileFacts {
+    if setting == client::CA_FILE.flag || setting == VAULT_AUTHORITIES {
+        observe::certificate_file(setting, path)
+    } else {
+        observe::credential_file(setting, path)
+    }
 }

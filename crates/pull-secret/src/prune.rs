@@ -7,18 +7,16 @@ use std::time::Duration;
 use anyhow::Context as _;
 use daemon::output;
 use daemon::retry::Budget;
-use fleet_model::StoredCopy;
 use hyperfleet_client::Client;
 use pull_secret_job::prune::{self, Decision, Options, Pruned, Refused};
 use pull_secret_job::sweep::{self, Clusters, Listed, State};
-use secret_store::{GoogleSecretManager, Metadata, SecretId};
+use secret_store::{AnyStore, Metadata, SecretId, StoreSettings};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::cli::{OutputFormat, PruneArguments};
 use crate::context::Chosen;
-use crate::store::Place;
 use crate::sweep::clusters;
 use crate::{client, store};
 
@@ -32,14 +30,12 @@ const RECORD_WRITES: usize = 2;
 pub(crate) fn prune(arguments: &PruneArguments) -> anyhow::Result<ExitCode> {
     let context = Chosen::of_fleet(&arguments.api)?;
     let client = client::client_in(&arguments.api, &context)?;
-    let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), &context);
-    let place = place.context("--project: missing; give it, or set it in the context")?;
+    let place = store::required(&arguments.store, &context)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let budget = Budget::new(TIMEOUT, stop);
-        let settings = store::settings(&place.project, place.location.as_deref(), store::CALL_TIMEOUT)?;
-        let store = GoogleSecretManager::connect(&settings).await?;
+        let store = AnyStore::connect(&place, None).await?;
         // The secrets first: one that is listed belongs to a cluster of the list, or to one that was deleted meanwhile.
         let listed = store::managed(&store).await?;
         let clusters = match selected(arguments, &client, &budget).await {
@@ -82,14 +78,10 @@ async fn selected(
 }
 
 /// The secrets that are in use by one of the clusters.
-fn targets(listed: BTreeMap<SecretId, Metadata>, clusters: &Clusters, place: &Place) -> Vec<Target> {
+fn targets(listed: BTreeMap<SecretId, Metadata>, clusters: &Clusters, place: &StoreSettings) -> Vec<Target> {
     let mut targets = Vec::new();
     for (secret, metadata) in listed {
-        let copy = StoredCopy::Secret {
-            project: place.project.clone(),
-            location: place.location.clone(),
-            name: secret.to_string(),
-        };
+        let copy = store::copy(place, &secret);
         let Metadata { labels, annotations, etag } = metadata.clone();
         let findings = sweep::compare([Listed { copy, labels, annotations, revision: etag }], clusters, &[]);
         let in_use = findings.into_iter().find(|finding| finding.state == State::InUse);
@@ -110,7 +102,7 @@ fn pace(arguments: &PruneArguments) -> Interval {
 /// The means of a pruning.
 struct Pruning<'a> {
     arguments: &'a PruneArguments,
-    store: &'a GoogleSecretManager,
+    store: &'a AnyStore,
     budget: &'a Budget,
     pace: Interval,
     counts: Counts,

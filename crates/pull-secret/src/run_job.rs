@@ -6,18 +6,19 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use daemon::environment::ProcessEnvironment;
+use daemon::output;
 use daemon::retry::Budget;
 use daemon::traces::{self, Program, StartError};
-use daemon::{output, proxy};
 use fleet_model::ClusterId;
 use fleet_model::job::Reason;
 use fleet_model::names::trace::SERVICE_JOB;
-use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings, Store};
+use pull_secret_job::settings::{self, Flags, InvalidSettings, Settings};
 use pull_secret_job::{Details, Outcome, report};
-use secret_store::{AwsSettings, AwsStore, GoogleSecretManager, ProjectId, VaultSettings, VaultStore};
+use secret_store::{AnyStore, ProjectId, StoreSettings};
 use tracing::error;
 
 use crate::cli::{self, JobFlags};
+use crate::store;
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &["daemon", "kubernetes", "pull_secret", "pull_secret_job", "secret_store"];
@@ -58,7 +59,8 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
         runtime.block_on(async {
             let stop = daemon::shutdown::on_signal().context("cannot listen for signals")?;
             let budget = Budget::new(settings.run_timeout, stop);
-            Ok::<_, anyhow::Error>(store_in(&settings, &budget).await)
+            let connect = async |store: &StoreSettings, calls| AnyStore::connect(store, Some(calls)).await;
+            Ok::<_, anyhow::Error>(pull_secret_job::run(&settings, &budget, connect).await)
         })
     };
     let outcome = unless_it_panics(run).unwrap_or_else(|| Ok(broken()))?;
@@ -68,37 +70,11 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(outcome.reason.exit_code()))
 }
 
-/// Runs with the client of the store that the settings choose.
-async fn store_in(settings: &Settings, budget: &Budget) -> Outcome {
-    match &settings.store {
-        Store::Google(google) => {
-            let connect = async |calls| {
-                let settings = secret_store::Settings { calls: Some(calls), ..google.clone() };
-                GoogleSecretManager::connect(&settings).await
-            };
-            pull_secret_job::run(settings, budget, connect).await
-        }
-        Store::Vault(vault) => {
-            let connect = async |calls| VaultStore::connect(&VaultSettings { calls: Some(calls), ..vault.clone() });
-            pull_secret_job::run(settings, budget, connect).await
-        }
-        Store::Aws(aws) => {
-            let connect = async |calls| AwsStore::connect(&AwsSettings { calls: Some(calls), ..aws.clone() }).await;
-            pull_secret_job::run(settings, budget, connect).await
-        }
-        Store::None => pull_secret_job::run_without_store(settings, budget).await,
-    }
-}
-
 fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {
     let settings = settings::resolve(flags, &ProcessEnvironment)?;
-    let host = settings.store.plain_host();
-    match host.and_then(|host| proxy::applying_to(&ProcessEnvironment, host)) {
+    match settings.store.as_ref().and_then(store::proxied) {
         None => Ok(settings),
-        Some(variable) => Err(InvalidSettings(vec![format!(
-            "{variable}: requests to {} are not encrypted and would pass that proxy; add that host to no_proxy",
-            host.unwrap_or_default()
-        )])),
+        Some(fault) => Err(InvalidSettings(vec![fault])),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Secret Manager as the fleet's commands reach it: one endpoint, all projects.
+//! The secret store as the fleet's commands reach it: one place of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,15 +7,19 @@ use std::time::Duration;
 use adapter::Stores;
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::proxy;
+use fleet_model::StoredCopy;
+use pull_secret_job::settings::resolve_store;
 use pull_secret_job::sweep;
 use secret_store::{
-    Endpoint, GoogleProjects, GoogleSecretManager, ListedSecrets, Metadata, SecretId, SecretStore as _, Settings,
-    StoreError,
+    AnyStore, AwsSettings, Endpoint, GoogleProjects, ListedSecrets, Metadata, SecretId, SecretStore as _, Settings,
+    StoreError, StoreSettings, VaultSettings,
 };
 
+use crate::cli::StoreFlags;
 use crate::context::Chosen;
 
-/// Maximum time of one call to Secret Manager: a page may have 25,000 secrets.
+/// Maximum time of one call to the store: a page may have 25,000 secrets.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Returns Google's endpoint, or the emulator that the environment names.
@@ -25,26 +29,100 @@ pub(crate) fn endpoint() -> anyhow::Result<Endpoint> {
     Ok(Endpoint::Emulator { host, token_file })
 }
 
-/// The project and the location of stored secrets.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) project: String,
-    pub(crate) location: Option<String>,
+/// The store that flags or variables choose, else Google's with the project of the flags or the context; `None` if no project is
+/// given. A call takes at most `call_timeout`.
+pub(crate) fn settings(
+    flags: &StoreFlags,
+    context: &Chosen,
+    call_timeout: Duration,
+) -> anyhow::Result<Option<StoreSettings>> {
+    let StoreFlags { secret_store, project, location } = flags;
+    let mut store = match resolve_store(secret_store.as_deref(), &ProcessEnvironment)? {
+        Some(store) => {
+            for (flag, is_given) in [("--project", project.is_some()), ("--location", location.is_some())] {
+                anyhow::ensure!(!is_given, "{flag}: has no effect with another store than Google's: leave it out");
+            }
+            store
+        }
+        None => match google(project.as_ref(), location.as_ref(), context)? {
+            Some(google) => StoreSettings::Google(google),
+            None => return Ok(None),
+        },
+    };
+    match &mut store {
+        StoreSettings::Google(Settings { call_timeout: limit, .. })
+        | StoreSettings::Vault(VaultSettings { call_timeout: limit, .. })
+        | StoreSettings::Aws(AwsSettings { call_timeout: limit, .. }) => *limit = call_timeout,
+    }
+    match proxied(&store) {
+        None => Ok(Some(store)),
+        Some(fault) => anyhow::bail!(fault),
+    }
 }
 
-/// Settings of a client of one project's Secret Manager, each of whose calls takes at most `call_timeout`.
-pub(crate) fn settings(project: &str, location: Option<&str>, call_timeout: Duration) -> anyhow::Result<Settings> {
-    Ok(Settings {
-        project: project.parse().context("--project")?,
-        location: location.map(str::parse).transpose().context("--location")?,
+/// The settings of a command that cannot do without a store.
+pub(crate) fn required(flags: &StoreFlags, context: &Chosen) -> anyhow::Result<StoreSettings> {
+    let missing = "--project: missing; give it, set it in the context, or choose another store with --secret-store";
+    settings(flags, context, CALL_TIMEOUT)?.context(missing)
+}
+
+fn google(project: Option<&String>, location: Option<&String>, context: &Chosen) -> anyhow::Result<Option<Settings>> {
+    let Some(named) = context.or(project, "project") else {
+        anyhow::ensure!(location.is_none(), "--location: has no effect without --project");
+        return Ok(None);
+    };
+    // The location of the context belongs to the project of the context.
+    let location = if project.is_some() { location.cloned() } else { context.or(location, "location") };
+    Ok(Some(Settings {
+        project: named.parse().context("--project")?,
+        location: location.as_deref().map(str::parse).transpose().context("--location")?,
         endpoint: endpoint()?,
-        call_timeout,
+        call_timeout: CALL_TIMEOUT,
         calls: None,
-    })
+    }))
 }
 
-/// Lists the secrets of a project that this software manages.
-pub(crate) async fn managed(store: &GoogleSecretManager) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
+/// The fault of settings with which requests are not encrypted and pass a proxy, whose operator could read them.
+pub(crate) fn proxied(settings: &StoreSettings) -> Option<String> {
+    let host = settings.plain_host()?;
+    let variable = proxy::applying_to(&ProcessEnvironment, host)?;
+    Some(format!(
+        "{variable}: requests to {host} are not encrypted and would pass that proxy; add that host to no_proxy"
+    ))
+}
+
+/// Returns the copy of a pull secret that a secret in this place is.
+pub(crate) fn copy(settings: &StoreSettings, secret: &SecretId) -> StoredCopy {
+    named(settings, secret.to_string())
+}
+
+/// Returns a copy in this place, without a name.
+pub(crate) fn place(settings: &StoreSettings) -> StoredCopy {
+    named(settings, String::new())
+}
+
+fn named(settings: &StoreSettings, name: String) -> StoredCopy {
+    match settings {
+        StoreSettings::Google(Settings { project, location, .. }) => StoredCopy::Secret {
+            project: project.to_string(),
+            location: location.as_ref().map(ToString::to_string),
+            name,
+        },
+        StoreSettings::Vault(VaultSettings { address, namespace, mount, folder, .. }) => StoredCopy::VaultSecret {
+            server: address.to_string(),
+            namespace: namespace.as_ref().map(ToString::to_string),
+            mount: mount.to_string(),
+            folder: folder.to_string(),
+            name,
+        },
+        StoreSettings::Aws(AwsSettings { region, folder, .. }) => {
+            StoredCopy::AwsSecret { region: region.to_string(), folder: folder.clone(), name }
+        }
+    }
+}
+
+/// Lists the secrets that this software manages.
+pub(crate) async fn managed(store: &AnyStore) -> Result<BTreeMap<SecretId, Metadata>, StoreError> {
     let (mut listed, mut page) = (BTreeMap::new(), None);
     loop {
         let ListedSecrets { secrets, next } = store.list(&sweep::LABELS, page.as_deref()).await?;
@@ -56,23 +134,11 @@ pub(crate) async fn managed(store: &GoogleSecretManager) -> Result<BTreeMap<Secr
     }
 }
 
-/// Returns the stores of all projects, for the adapter's checks.
+/// Returns the stores of all projects at Google, for the adapter's checks.
 pub(crate) fn stores(endpoint: Endpoint) -> Stores {
     let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
     Stores::new(move |project, location| {
         let projects = Arc::clone(&projects);
         async move { projects.client(project, location).await }
     })
-}
-
-// === impl Place ===
-
-impl Place {
-    /// The place that the flags name, else the context; `None` if neither names a project.
-    pub(crate) fn of(project: Option<&String>, location: Option<&String>, context: &Chosen) -> Option<Self> {
-        let named = context.or(project, "project")?;
-        // The location of the context belongs to the project of the context.
-        let location = if project.is_some() { location.cloned() } else { context.or(location, "location") };
-        Some(Self { project: named, location })
-    }
 }

@@ -11,13 +11,12 @@ use hyperfleet_client::{Client, ListQuery, Resource};
 use jiff::Timestamp;
 use kubernetes::{Cluster, SecretKey};
 use pull_secret_job::sweep::{self, Clusters, Covered, Finding, Listed, Living, Requested, State, Tombstone};
-use secret_store::{GoogleSecretManager, Metadata, SecretId, SecretStore as _};
+use secret_store::{AnyStore, Metadata, SecretId, SecretStore as _, StoreSettings};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{OutputFormat, SweepArguments};
 use crate::context::Chosen;
-use crate::store::Place;
 use crate::{client, store};
 
 /// Maximum time of the whole sweep.
@@ -26,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_hours(1);
 /// Maximum time of a call to Kubernetes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Compares the project's secrets with the API's clusters, and deletes those that are left behind.
+/// Compares the place's secrets with the API's clusters, and deletes those that are left behind.
 pub(crate) fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
     let context = Chosen::of_fleet(&arguments.api)?;
     let client = client::client_in(&arguments.api, &context)?;
@@ -58,7 +57,7 @@ async fn run(arguments: &SweepArguments, client: &Client, context: &Chosen) -> a
     let left: Vec<&Finding> = findings.iter().filter(|finding| finding.state.is_swept(requested)).collect();
     if left.len() > arguments.max && !arguments.dry_run {
         anyhow::bail!(
-            "{} of {} secrets would be deleted, more than --max {}: check that --api names this project's fleet, then \
+            "{} of {} secrets would be deleted, more than --max {}: check that --api names the fleet of these secrets, then \
              raise --max",
             left.len(),
             findings.len(),
@@ -66,7 +65,7 @@ async fn run(arguments: &SweepArguments, client: &Client, context: &Chosen) -> a
         );
     }
     let mut summary = Summary { listed: findings.len(), left_behind: left.len(), deleted: 0, kept: 0 };
-    let mut covered = places.covered();
+    let mut covered = places.covered(&findings);
     for finding in &findings {
         let is_swept = finding.state.is_swept(requested);
         let action = match (is_swept, arguments.dry_run) {
@@ -88,7 +87,7 @@ async fn run(arguments: &SweepArguments, client: &Client, context: &Chosen) -> a
     summary.print(arguments.output)?;
     let asked = |tombstone: &&Tombstone| cluster.as_ref().is_none_or(|id| *id == tombstone.cluster);
     for tombstone in tombstones.iter().filter(asked) {
-        name_beyond(tombstone);
+        name_not_covered(tombstone, &covered);
         let covered = Some(&covered).filter(|_| !arguments.dry_run);
         if let Err(error) = report_swept(client, tombstone, covered, &budget).await {
             return Ok(client::refused(&error));
@@ -138,13 +137,14 @@ fn tombstone(read: hyperfleet_client::Tombstone) -> Tombstone {
     }
 }
 
-/// Names the copies of a tombstone that no sweep reads.
-fn name_beyond(tombstone: &Tombstone) {
+/// Names the stored copies of a tombstone that this sweep has not looked for: the tombstone stays until another one has.
+fn name_not_covered(tombstone: &Tombstone, covered: &Covered) {
     let id = output::plain(&tombstone.cluster);
-    for copy in tombstone.beyond_a_sweep() {
+    let is_stored = |copy: &&StoredCopy| !matches!(copy, StoredCopy::KubernetesSecret { .. });
+    for copy in tombstone.copies.iter().filter(is_stored).filter(|copy| !covered.has_place_of(copy)) {
         let copy = output::plain(&copy.to_string());
         output::note(format_args!(
-            "warning: cluster {id} was deleted by force; no sweep reads its {copy}: delete it there"
+            "warning: cluster {id} was deleted by force, and this sweep did not look for its {copy}: sweep there too"
         ));
     }
 }
@@ -200,33 +200,36 @@ async fn delete(
     }))
 }
 
-/// The project's secrets, and the management cluster's.
+/// The secrets of one place in the store, and the management cluster's.
 struct Places {
-    project: String,
-    location: Option<String>,
-    store: GoogleSecretManager,
+    place: StoreSettings,
+    store: AnyStore,
     cluster: Option<Cluster>,
 }
 
 impl Places {
     async fn connect(arguments: &SweepArguments, context: &Chosen) -> anyhow::Result<Self> {
-        let place = Place::of(arguments.project.as_ref(), arguments.location.as_ref(), context);
-        let Place { project, location } = place.context("--project: missing; give it, or set it in the context")?;
-        let settings = store::settings(&project, location.as_deref(), store::CALL_TIMEOUT)?;
-        let store = GoogleSecretManager::connect(&settings).await?;
+        let place = store::required(&arguments.store, context)?;
+        let store = AnyStore::connect(&place, None).await?;
         // KUBECONFIG does not count: what is deleted must be named, here or in the context.
         let access = context.kubernetes_of_context(arguments.kubeconfig.as_ref());
         let cluster = match access.kubeconfig {
             None => None,
             Some(_) => Some(Cluster::connect(&access.settings(CALL_TIMEOUT)).await?),
         };
-        Ok(Self { project, location, store, cluster })
+        Ok(Self { place, store, cluster })
     }
 
     /// Returns the scope of the sweep, with no secret left.
-    fn covered(&self) -> Covered {
-        let (project, location) = (self.project.clone(), self.location.clone());
-        Covered { project: (project, location), kubernetes: self.cluster.is_some(), ..Covered::default() }
+    fn covered(&self, findings: &[Finding]) -> Covered {
+        let stored = store::place(&self.place);
+        let applied = StoredCopy::KubernetesSecret { namespace: String::new(), name: String::new() };
+        // A copy at AWS does not name its account: only a secret in use shows that this is the fleet's.
+        let is_in_use = |finding: &Finding| finding.state == State::InUse && finding.copy.is_beside(&stored);
+        let is_the_fleets = !matches!(self.place, StoreSettings::Aws(_)) || findings.iter().any(is_in_use);
+        let places = [(stored, is_the_fleets), (applied, self.cluster.is_some())];
+        let places = places.into_iter().filter_map(|(place, is_covered)| is_covered.then_some(place)).collect();
+        Covered { places, ..Covered::default() }
     }
 
     async fn list(&self) -> anyhow::Result<Vec<Listed>> {
@@ -248,14 +251,18 @@ impl Places {
     }
 
     fn listed(&self, id: &SecretId, metadata: Metadata) -> Listed {
-        let (project, location) = (self.project.clone(), self.location.clone());
         let Metadata { labels, annotations, etag: revision } = metadata;
-        Listed { copy: StoredCopy::Secret { project, location, name: id.to_string() }, labels, annotations, revision }
+        Listed { copy: store::copy(&self.place, id), labels, annotations, revision }
     }
 
     async fn delete(&self, finding: &Finding) -> anyhow::Result<Action> {
         match (&finding.copy, &self.cluster) {
-            (StoredCopy::Secret { name, .. }, _) => {
+            (
+                StoredCopy::Secret { name, .. }
+                | StoredCopy::VaultSecret { name, .. }
+                | StoredCopy::AwsSecret { name, .. },
+                _,
+            ) => {
                 self.store.delete(&name.parse()?, &finding.revision).await?;
             }
             (StoredCopy::KubernetesSecret { namespace, name }, Some(cluster)) => {
@@ -268,7 +275,7 @@ impl Places {
                     None => {}
                 }
             }
-            _ => return Ok(Action::Kept),
+            (StoredCopy::KubernetesSecret { .. }, None) => return Ok(Action::Kept),
         }
         Ok(Action::Deleted)
     }

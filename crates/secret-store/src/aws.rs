@@ -197,7 +197,7 @@ impl fmt::Debug for AwsStore {
 }
 
 impl SecretStore for AwsStore {
-    fn capabilities() -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities {
             max_content_bytes: MAX_CONTENT_BYTES,
             adds: Adds::Exclusive,
@@ -217,7 +217,7 @@ impl SecretStore for AwsStore {
         self.path(secret)
     }
 
-    fn permission_name(permission: Permission) -> &'static str {
+    fn permission_name(&self, permission: Permission) -> &'static str {
         permission::name(permission)
     }
 

@@ -16,7 +16,7 @@ use crate::{Location, SecretId, StoreError, VersionNumber};
 /// A store of secrets, each with numbered, immutable versions.
 pub trait SecretStore: Send + Sync {
     /// Returns the capabilities of the store.
-    fn capabilities() -> Capabilities;
+    fn capabilities(&self) -> Capabilities;
 
     /// Returns the secret's full name in the store, for messages and references.
     fn path(&self, secret: &SecretId) -> String;
@@ -25,7 +25,7 @@ pub trait SecretStore: Send + Sync {
     fn latest_path(&self, secret: &SecretId) -> String;
 
     /// Returns the store's own name of a permission, for messages.
-    fn permission_name(permission: Permission) -> &'static str;
+    fn permission_name(&self, permission: Permission) -> &'static str;
 
     /// Reads the secret's metadata; `None` if it does not exist, is scheduled for deletion, or was created so recently that it
     /// is not visible yet.

@@ -109,7 +109,7 @@ impl fmt::Debug for GoogleSecretManager {
 }
 
 impl SecretStore for GoogleSecretManager {
-    fn capabilities() -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities {
             max_content_bytes: MAX_CONTENT_BYTES,
             adds: Adds::Open,
@@ -127,7 +127,7 @@ impl SecretStore for GoogleSecretManager {
         format!("{}/versions/latest", self.path(secret))
     }
 
-    fn permission_name(permission: Permission) -> &'static str {
+    fn permission_name(&self, permission: Permission) -> &'static str {
         permission::name(permission)
     }
 

@@ -32,6 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(any(feature = "aws", feature = "google", feature = "vault"))]
+pub mod any;
 #[cfg(feature = "aws")]
 pub mod aws;
 pub mod contract;
@@ -47,6 +49,8 @@ pub mod settings;
 #[cfg(feature = "vault")]
 pub mod vault;
 
+#[cfg(any(feature = "aws", feature = "google", feature = "vault"))]
+pub use any::AnyStore;
 #[cfg(feature = "aws")]
 pub use aws::AwsStore;
 pub use contract::{
@@ -59,7 +63,8 @@ pub use google::{GoogleProjects, GoogleSecretManager};
 pub use memory::{MemoryStore, RecordingMemoryStore};
 pub use name::{InvalidName, Location, ProjectId, SecretId, StorePath, VersionNumber};
 pub use settings::{
-    AwsIdentity, AwsKeys, AwsSettings, Endpoint, EndpointUrl, InvalidEndpoint, Settings, VaultLogin, VaultSettings,
+    AwsIdentity, AwsKeys, AwsSettings, Endpoint, EndpointUrl, InvalidEndpoint, Settings, StoreSettings, VaultLogin,
+    VaultSettings,
 };
 #[cfg(feature = "vault")]
 pub use vault::VaultStore;

@@ -98,7 +98,7 @@ impl<const RECORDING: bool> fmt::Debug for InMemory<RECORDING> {
 }
 
 impl<const RECORDING: bool> SecretStore for InMemory<RECORDING> {
-    fn capabilities() -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         let (adds, records) =
             if RECORDING { (Adds::Exclusive, Records::WithVersion) } else { (Adds::Open, Records::UnderEtag) };
         Capabilities {
@@ -118,7 +118,7 @@ impl<const RECORDING: bool> SecretStore for InMemory<RECORDING> {
         format!("{}/versions/latest", self.path(secret))
     }
 
-    fn permission_name(permission: Permission) -> &'static str {
+    fn permission_name(&self, permission: Permission) -> &'static str {
         match permission {
             Permission::Create => "create",
             Permission::Find => "find",

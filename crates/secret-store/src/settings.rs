@@ -11,6 +11,17 @@ use secrecy::SecretString;
 
 use crate::{Location, ProjectId, StorePath};
 
+/// The store of secrets, with the settings of its client.
+#[derive(Clone, Debug)]
+pub enum StoreSettings {
+    /// Google Secret Manager.
+    Google(Settings),
+    /// OpenBao or Vault.
+    Vault(VaultSettings),
+    /// AWS Secrets Manager.
+    Aws(AwsSettings),
+}
+
 /// Project, location and endpoint of the secrets, and the time limit of a call.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -136,6 +147,28 @@ pub struct EndpointUrl(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an https:// address (or http:// to this machine), without user, query or fragment")]
 pub struct InvalidEndpoint;
+
+// === impl StoreSettings ===
+
+impl StoreSettings {
+    /// Returns the name of the store, for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Google(_) => "Secret Manager",
+            Self::Vault(_) => "Vault",
+            Self::Aws(_) => "AWS Secrets Manager",
+        }
+    }
+
+    /// Returns the host that requests are sent to without encryption, if they are.
+    pub fn plain_host(&self) -> Option<&str> {
+        match self {
+            Self::Google(settings) => settings.plain_host(),
+            Self::Vault(settings) => settings.address.plain_host(),
+            Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
+        }
+    }
+}
 
 // === impl Settings ===
 

@@ -149,7 +149,7 @@ impl fmt::Debug for VaultStore {
 }
 
 impl SecretStore for VaultStore {
-    fn capabilities() -> Capabilities {
+    fn capabilities(&self) -> Capabilities {
         Capabilities {
             max_content_bytes: MAX_CONTENT_BYTES,
             adds: Adds::Exclusive,
@@ -169,7 +169,7 @@ impl SecretStore for VaultStore {
         self.path(secret)
     }
 
-    fn permission_name(permission: Permission) -> &'static str {
+    fn permission_name(&self, permission: Permission) -> &'static str {
         permission::name(permission)
     }
 

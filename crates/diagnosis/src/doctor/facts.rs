@@ -20,7 +20,7 @@ pub struct Facts {
     pub kubernetes: Option<KubernetesFacts>,
     /// The broker; `None` if none is set, an error if its settings cannot be used.
     pub broker: Option<Result<BrokerFacts, String>>,
-    /// Secret Manager; `None` if no project is given, an error if its settings cannot be used.
+    /// The secret store; `None` if none is given, an error if its settings cannot be used.
     pub store: Option<Result<StoreFacts, String>>,
     /// The files that are set.
     pub files: Vec<FileFacts>,
@@ -35,15 +35,39 @@ pub struct BrokerFacts {
     pub inspection: Inspection,
 }
 
-/// Secret Manager in one project.
+/// The secret store.
 #[derive(Debug)]
 pub struct StoreFacts {
-    /// The project.
-    pub project: String,
+    /// The store, and the place of the secrets in it.
+    pub place: StorePlace,
     /// The number of secrets of this service on the first page of the list.
     pub listed: Result<usize, StoreError>,
-    /// The permissions on one of them; `None` if there is none.
+    /// The permissions on one of them; `None` if there is none, and the store answers about existing secrets only.
     pub permissions: Option<Result<Vec<PermissionFacts>, StoreError>>,
+}
+
+/// A store, and the place of the secrets in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorePlace {
+    /// Google Secret Manager.
+    Google {
+        /// The project.
+        project: String,
+    },
+    /// OpenBao or Vault.
+    Vault {
+        /// Address of the server.
+        server: String,
+        /// Namespace, mount and folder.
+        folder: String,
+    },
+    /// AWS Secrets Manager.
+    Aws {
+        /// The region.
+        region: String,
+        /// The part of the secrets' names before the last '/'.
+        folder: String,
+    },
 }
 
 /// A permission of the identity.

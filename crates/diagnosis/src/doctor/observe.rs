@@ -22,12 +22,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::decide::store::{ADAPTERS_PERMISSIONS, JOBS_PERMISSIONS};
 use super::facts::{
-    ApiFacts, BrokerFacts, FileFacts, KubernetesFacts, PermissionFacts, Refusal, RightFacts, StoreFacts,
+    ApiFacts, BrokerFacts, FileFacts, KubernetesFacts, PermissionFacts, Refusal, RightFacts, StoreFacts, StorePlace,
 };
 use crate::cluster::{KubernetesAccess, LEASE, built_in_adapter};
 
 /// Maximum time of a check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The name of a secret that need not exist.
+const ANY_SECRET: &str = "doctor";
 
 /// The conditions without which the API accepts no report.
 const REQUIRED_CONDITIONS: [&str; 3] =
@@ -157,18 +160,20 @@ pub fn subscription_id() -> Option<String> {
     built_in_adapter().map(|plan| plan.subscription.id.to_string())
 }
 
-/// Observes the secret store of a project: lists secrets of this service, and requests the permissions on one of them.
-pub async fn store<S: SecretStore>(store: &S, project: &str) -> StoreFacts {
+/// Observes the secret store: lists secrets of this service, and requests the permissions on one of them.
+pub async fn store<S: SecretStore>(store: &S, place: StorePlace) -> StoreFacts {
     let listed = timeout(CHECK_TIMEOUT, store.list(&names::STORED_SECRETS, None)).await;
     let listed = listed.unwrap_or_else(|_elapsed| {
-        Err(StoreError::new(StoreOperation::List, format!("projects/{project}"), StoreErrorKind::TimedOut))
+        Err(StoreError::new(StoreOperation::List, place.to_string(), StoreErrorKind::TimedOut))
     });
-    let example = listed.as_ref().ok().and_then(|listed| listed.secrets.first_key_value()).map(|(id, _)| id.clone());
-    let permissions = match &example {
-        Some(id) => Some(permissions(store, id).await),
+    let listed_one = listed.as_ref().ok().and_then(|listed| listed.secrets.first_key_value()).map(|(id, _)| id.clone());
+    // Google answers about a secret that exists only.
+    let any = if matches!(place, StorePlace::Google { .. }) { None } else { ANY_SECRET.parse().ok() };
+    let permissions = match listed_one.or(any) {
+        Some(id) => Some(permissions(store, &id).await),
         None => None,
     };
-    StoreFacts { project: project.to_owned(), listed: listed.map(|listed| listed.secrets.len()), permissions }
+    StoreFacts { place, listed: listed.map(|listed| listed.secrets.len()), permissions }
 }
 
 async fn permissions<S: SecretStore>(store: &S, secret: &SecretId) -> Result<Vec<PermissionFacts>, StoreError> {
@@ -179,8 +184,11 @@ async fn permissions<S: SecretStore>(store: &S, secret: &SecretId) -> Result<Vec
         (false, true) => None,
         (false, false) => Some(true),
     };
-    let facts =
-        |permission| PermissionFacts { permission, name: S::permission_name(permission), is_held: is_held(permission) };
+    let facts = |permission| PermissionFacts {
+        permission,
+        name: store.permission_name(permission),
+        is_held: is_held(permission),
+    };
     Ok(wanted.iter().copied().map(facts).collect())
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn report_and_check<S: SecretStore>(
             (false, true) => "not checkable without writing",
             (false, false) => "held",
         };
-        log_line(&format!("Permission {}: {state}", S::permission_name(*permission)));
+        log_line(&format!("Permission {}: {state}", session.store.permission_name(*permission)));
     }
     // The first step that the run would fail at.
     match needed.iter().find(|permission| answer.missing.contains(permission)) {
@@ -70,7 +70,7 @@ async fn permissions<S: SecretStore>(
 }
 
 fn denied<S: SecretStore>(session: &Session<'_, S>, permission: Permission) -> RunError {
-    let (path, permission) = (session.store.path(session.secret), S::permission_name(permission));
+    let (path, permission) = (session.store.path(session.secret), session.store.permission_name(permission));
     let message = format!("A real run would fail: permission {permission} on {path} is missing");
     let hint = format!("grant the Job's service account {permission}");
     RunError { hint: Some(hint), ..RunError::new("dry-run", Reason::PermissionDenied, message) }

@@ -3,7 +3,6 @@
 use daemon::retry::Budget;
 use fleet_model::job::Reason;
 use secrecy::{ExposeSecret as _, SecretSlice};
-use secret_store::SecretStore;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
@@ -21,13 +20,13 @@ pub(super) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Reads the pull secret and the digest key. A read that hangs is bounded by the run's budget.
-    pub(super) async fn read<S: SecretStore>(
+    /// Reads the pull secret, of at most `limit` bytes, and the digest key. A read that hangs is bounded by the run's budget.
+    pub(super) async fn read(
         settings: &'a Settings,
         task: &'a StoreTask,
         budget: &Budget,
+        limit: usize,
     ) -> Result<Self, RunError> {
-        let limit = S::capabilities().max_content_bytes;
         let source = task.source.clone();
         let read = spawn_blocking(move || source::pull_secret(&source, limit));
         let pull_secret =

@@ -112,7 +112,7 @@ async fn decide_on<S: SecretStore>(
 ) -> Result<(Plan, Observation), RunError> {
     // Versions of a secret that is not this cluster's are not read.
     let refusal = secret.as_ref().and_then(|secret| {
-        let record = match S::capabilities().records {
+        let record = match performer.session.store.capabilities().records {
             Records::UnderEtag => Record::read(&secret.annotations),
             Records::WithVersion => Record::default(),
         };

@@ -31,7 +31,7 @@ impl<'a> Parser<'a> {
     pub(super) fn settings(&mut self) -> Option<Settings> {
         // Every line checks its setting even if an earlier one is missing, so that all problems are named.
         let given = self.given;
-        let store = self.store();
+        let store = if given.kubernetes_secret_only { Some(None) } else { self.store().map(Some) };
         let cluster = self.required::<ClusterId>("CLUSTER_ID", "cluster-id", given.cluster_id.as_deref());
         let secret = match &given.secret_name {
             Some(name) => self.check("SECRET_NAME", name.parse()),

@@ -7,11 +7,12 @@ use daemon::settings::Loaded;
 use daemon::settings::traces::Export;
 use fleet_model::ClusterId;
 use secrecy::SecretString;
-use secret_store::ProjectId;
+use secret_store::{ProjectId, StoreSettings};
 use tracing::level_filters::LevelFilter;
 
 use super::parse::Parser;
 use super::table::{Given, STORING_ONLY, TABLE};
+use super::vault::StoreKind;
 use super::{Flags, InvalidSettings, Settings};
 
 /// Reads and checks everything.
@@ -31,6 +32,30 @@ pub fn resolve(flags: &Flags, environment: &impl Environment) -> Result<Settings
         settings.filter(|_| parser.problems.is_empty()).ok_or(parser.problems)
     });
     checked.map_err(InvalidSettings)
+}
+
+/// Reads the settings of the store alone, as a run has them; `None` for Google's, whose place is not a setting of the store.
+/// `kind` takes precedence over the variable.
+///
+/// # Errors
+///
+/// All faults at once.
+pub fn resolve_store(
+    kind: Option<&str>,
+    environment: &impl Environment,
+) -> Result<Option<StoreSettings>, InvalidSettings> {
+    let is_of_store = |path: &str| path == "secret_store" || path.starts_with("vault.") || path.starts_with("aws.");
+    let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !is_of_store(path)).collect();
+    let flags = kind.map(|kind| ("secret-store", kind.to_owned())).into_iter().collect();
+    let store = loaded(&flags, environment, ignored).then(|given| {
+        if given.secret_store == StoreKind::Google {
+            return Ok(None);
+        }
+        let mut parser = Parser::new(&given);
+        let store = parser.store();
+        store.filter(|_| parser.problems.is_empty()).map(Some).ok_or(parser.problems)
+    });
+    store.map_err(InvalidSettings)
 }
 
 /// The patch that makes a `HostedCluster` use the Kubernetes Secret, if it is asked for.

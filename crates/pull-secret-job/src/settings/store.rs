@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use secret_store::{ProjectId, StorePath, VaultLogin, VaultSettings};
+use secret_store::{ProjectId, StorePath, StoreSettings, VaultLogin, VaultSettings};
 
-use super::Store;
 use super::parse::Parser;
 use super::table::Given;
 use super::vault::{StoreKind, Vault, VaultAuth};
@@ -14,14 +13,11 @@ const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccou
 
 impl Parser<'_> {
     /// Returns `None` only when a problem says why.
-    pub(super) fn store(&mut self) -> Option<Store> {
-        if self.given.kubernetes_secret_only {
-            return Some(Store::None);
-        }
+    pub(super) fn store(&mut self) -> Option<StoreSettings> {
         match self.given.secret_store {
-            StoreKind::Google => self.google().map(Store::Google),
-            StoreKind::Vault => self.vault().map(Store::Vault),
-            StoreKind::Aws => self.aws().map(Store::Aws),
+            StoreKind::Google => self.google().map(StoreSettings::Google),
+            StoreKind::Vault => self.vault().map(StoreSettings::Vault),
+            StoreKind::Aws => self.aws().map(StoreSettings::Aws),
         }
     }
 

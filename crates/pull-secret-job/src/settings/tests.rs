@@ -6,7 +6,7 @@ use fleet_model::names::Name;
 use fleet_model::names::variable::JOB_VARIABLES;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
-use secret_store::VaultLogin;
+use secret_store::{StoreSettings, VaultLogin};
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn three_values_are_enough() {
     let settings = resolve_with(&[]).unwrap();
     assert_eq!(settings.secret.as_str(), "hyperfleet-cls-123-pull-secret");
     assert_eq!(settings.run_timeout, Duration::from_mins(5));
-    let Store::Google(store) = &settings.store else { panic!("must be Google's") };
+    let Some(StoreSettings::Google(store)) = &settings.store else { panic!("must be Google's") };
     assert_eq!(store.call_timeout, Duration::from_secs(30));
     assert_eq!(store.endpoint, secret_store::Endpoint::Provider);
     assert!(!settings.dry_run);
@@ -216,7 +216,7 @@ fn the_content_of_the_variable_is_kept_as_it_is_given() {
 }
 
 /// Resolves the settings of a run that stores in Vault.
-fn with_vault(further: &[(&'static str, &'static str)]) -> Result<Store, Vec<String>> {
+fn with_vault(further: &[(&'static str, &'static str)]) -> Result<Option<StoreSettings>, Vec<String>> {
     let complete = [
         ("CLUSTER_ID", "cls-123"),
         ("PULL_SECRET_FILE", "/run/pull-secret"),
@@ -230,7 +230,9 @@ fn with_vault(further: &[(&'static str, &'static str)]) -> Result<Store, Vec<Str
 
 #[test]
 fn a_run_stores_in_vault_with_an_address_and_a_role() {
-    let Ok(Store::Vault(vault)) = with_vault(&[("VAULT_ROLE", "pull-secret-job")]) else { panic!("must be Vault") };
+    let Ok(Some(StoreSettings::Vault(vault))) = with_vault(&[("VAULT_ROLE", "pull-secret-job")]) else {
+        panic!("must be Vault")
+    };
     assert_eq!((vault.mount.as_str(), vault.folder.as_str(), vault.namespace), ("secret", "pull-secrets", None));
     let token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token".into();
     let (mount, role) = ("kubernetes".to_owned(), "pull-secret-job".to_owned());
@@ -248,7 +250,7 @@ fn a_run_stores_in_vault_with_an_address_and_a_role() {
     VaultLogin::AppRole { mount: "approle".to_owned(), role_id: "id".to_owned(), secret_id_file: "/s".into() }
 )]
 fn each_way_to_log_in_has_its_settings(#[case] given: &[(&'static str, &'static str)], #[case] expected: VaultLogin) {
-    let Ok(Store::Vault(vault)) = with_vault(given) else { panic!("must be Vault") };
+    let Ok(Some(StoreSettings::Vault(vault))) = with_vault(given) else { panic!("must be Vault") };
     assert_eq!(vault.login, expected);
 }
 
@@ -299,6 +301,6 @@ fn a_deletion_of_the_kubernetes_secret_only_needs_no_store() {
     let flags = BTreeMap::from([("delete", "true".to_owned()), ("kubernetes-secret-only", "true".to_owned())]);
     let environment = BTreeMap::from([("CLUSTER_ID", "cls-1"), ("MANAGEMENT_NAMESPACE", "clusters-cls-1")]);
     let settings = resolve(&flags, &environment).unwrap();
-    assert!(matches!((&settings.store, &settings.task), (Store::None, Task::DeleteKubernetesSecret)), "{settings:?}");
-    assert_eq!(settings.store.phase(), "k8s-secret");
+    assert!(matches!((&settings.store, &settings.task), (None, Task::DeleteKubernetesSecret)), "{settings:?}");
+    assert_eq!(settings.phase(), "k8s-secret");
 }

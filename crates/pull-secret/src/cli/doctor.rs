@@ -7,6 +7,7 @@ use clap::Args;
 use super::fleet::ApiFlags;
 use super::output::OutputFormat;
 use super::sentinel::CheckedEventsFlags;
+use super::store::StoreFlags;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
@@ -25,12 +26,8 @@ pub(crate) struct DoctorArguments {
         help = format!("The namespace of Jobs and of the adapter's Lease [default: {}]", adapter::config::JOB_NAMESPACE)
     )]
     pub(crate) namespace: Option<String>,
-    /// Google Cloud project whose Secret Manager is checked
-    #[arg(long, value_name = "PROJECT")]
-    pub(crate) project: Option<String>,
-    /// Location of regional secrets; without it, the project's global ones
-    #[arg(long, value_name = "LOCATION")]
-    pub(crate) location: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     #[command(flatten)]
     pub(crate) broker: CheckedEventsFlags,
     /// Lines for people, or one JSON object a line

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::context::ContextFlag;
 use super::output::OutputFormat;
+use super::store::StoreFlags;
 
 /// Seconds that the adapter has to report a change; a pass that is not delayed reports within a few.
 const STALE_AFTER: u32 = 30;
@@ -109,19 +110,15 @@ pub(super) fn default_rate() -> NonZeroU16 {
 pub(crate) struct SweepArguments {
     #[command(flatten)]
     pub(crate) api: ApiFlags,
-    /// Google Cloud project whose secrets are compared; required without one in the context
-    #[arg(long, value_name = "PROJECT")]
-    pub(crate) project: Option<String>,
-    /// Location of regional secrets; without it, the project's global ones
-    #[arg(long, value_name = "LOCATION")]
-    pub(crate) location: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     /// Kubeconfig of the management cluster, whose Kubernetes Secrets are compared too
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Only the secrets of the cluster with this id or name, also if the API does not know the id
     #[arg(long, value_name = "CLUSTER")]
     pub(crate) cluster: Option<String>,
-    /// Delete the secrets of clusters that the API does not know too; only where no other fleet uses the project
+    /// Delete the secrets of clusters that the API does not know too; only where no other fleet uses the place
     #[arg(long)]
     pub(crate) unknown: bool,
     /// Delete the secrets of living clusters too that the adapter's report does not list: after a restore of the API's database,

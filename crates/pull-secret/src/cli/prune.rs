@@ -7,6 +7,7 @@ use pull_secret_job::settings::TABLE;
 
 use super::fleet::ApiFlags;
 use super::output::OutputFormat;
+use super::store::StoreFlags;
 
 /// Arguments of `prune`.
 #[derive(Debug, Args)]
@@ -19,12 +20,8 @@ pub(crate) struct PruneArguments {
     pub(crate) search: Option<String>,
     #[command(flatten)]
     pub(crate) api: ApiFlags,
-    /// Google Cloud project whose secrets are pruned; required without one in the context
-    #[arg(long, value_name = "PROJECT")]
-    pub(crate) project: Option<String>,
-    /// Location of regional secrets; without it, the project's global ones
-    #[arg(long, value_name = "LOCATION")]
-    pub(crate) location: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
     /// Number of versions to keep, the one in use included: what the Jobs keep (`RETAIN_VERSIONS`); required with --yes
     #[arg(long, value_name = "COUNT", default_value = retained())]
     pub(crate) retain_versions: NonZeroUsize,

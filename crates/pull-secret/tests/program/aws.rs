@@ -16,8 +16,8 @@ use testkit::rig::pull_secret;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-const KEY_ID: &str = "AKIAIOSFODNN7EXAMPLE";
-const SECRET_KEY: &str = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY";
+pub(crate) const KEY_ID: &str = "AKIAIOSFODNN7EXAMPLE";
+pub(crate) const SECRET_KEY: &str = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY";
 
 /// A folder of its own in the server.
 struct Aws {

@@ -148,7 +148,7 @@ async fn everything_is_ok() {
     skipped.extend(consumer.is_none().then_some("broker: reachable"));
     assert_eq!(examined.all("skipped"), skipped, "{examined}");
     assert_eq!(examined.all("warning"), Vec::<String>::new(), "{examined}");
-    for group in ["api", "kubernetes", "secret_manager", "files"] {
+    for group in ["api", "kubernetes", "secret_store", "files"] {
         assert!(examined.lines.iter().any(|line| line["group"] == group && line["state"] == "ok"), "{examined}");
     }
     if let Some(consumer) = consumer {
@@ -168,7 +168,7 @@ async fn without_anything_each_part_has_its_line() {
         message.contains("no process listens there") && fix.contains("port-forward service/hyperfleet-api"),
         "{examined}"
     );
-    for check in ["kubernetes: reachable", "broker: reachable", "secret_manager: API"] {
+    for check in ["kubernetes: reachable", "broker: reachable", "secret_store: reachable"] {
         assert!(examined.all("skipped").iter().any(|skipped| skipped == check), "{examined}");
     }
     let help = program::pull_secret(&["doctor", "--help"]).output().await.unwrap().stdout;
@@ -234,7 +234,7 @@ async fn limited(place: &Place) -> std::path::PathBuf {
 /// A project without permission to list, a store without some permissions on a secret.
 #[rstest]
 #[case::list("listSecrets:permission-denied*0", "list secrets", "--role roles/secretmanager.viewer")]
-#[case::unauthenticated("listSecrets:unauthenticated*0", "API", "gcloud auth application-default login")]
+#[case::unauthenticated("listSecrets:unauthenticated*0", "reachable", "gcloud auth application-default login")]
 #[case::permissions(
     "testIamPermissions:permission-denied*0",
     "adapter's permissions",
@@ -249,7 +249,7 @@ async fn a_project_without_permission_is_named(#[case] fault: &str, #[case] chec
     let arguments = ["--token-file", token.to_str().unwrap(), "--project", PROJECT];
     let variables = [("SECRET_MANAGER_EMULATOR_HOST", store.as_str())];
     let examined = Examined::of(&format!("http://{}", api.address), &arguments, &variables).await;
-    let (_, fix) = examined.failed(&[&format!("secret_manager: {check}")]);
+    let (_, fix) = examined.failed(&[&format!("secret_store: {check}")]);
     assert!(fix.contains(command), "{examined}");
 }
 

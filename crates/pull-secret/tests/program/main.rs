@@ -28,6 +28,7 @@ mod outputs;
 mod prune;
 mod races;
 mod sentinel;
+mod stores;
 mod story;
 mod sweep;
 mod validate;

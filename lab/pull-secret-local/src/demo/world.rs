@@ -10,8 +10,8 @@ use hyperfleet_client::{Calls, Generation, Patch, Report, Resource, Status};
 use kubernetes::SecretKey;
 use secrecy::{ExposeSecret as _, SecretSlice};
 use secret_store::{
-    AwsStore, ErrorKind, GoogleSecretManager, Records, SecretId, SecretStore as _, Settings, StoreError, VaultStore,
-    Version, VersionNumber, VersionState, VersionSummary,
+    AnyStore, ErrorKind, Records, SecretId, SecretStore as _, Settings, StoreError, StoreSettings, Version,
+    VersionNumber, VersionState,
 };
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
@@ -38,17 +38,10 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// One call may take so long.
 const CALL: Duration = Duration::from_secs(5);
 
-/// The client of the store.
-enum Store {
-    Google(Box<GoogleSecretManager>),
-    Vault(Box<VaultStore>),
-    Aws(Box<AwsStore>),
-}
-
 /// Everything around the story.
 pub(super) struct World<'a> {
     others: Others<'a>,
-    store: Store,
+    store: AnyStore,
     store_name: &'static str,
     secret: SecretId,
     digest_key: SecretSlice<u8>,
@@ -59,7 +52,7 @@ impl<'a> World<'a> {
         let digest_key = std::fs::read(&clients.digest_key).context("cannot read the digest key")?;
         Ok(Self {
             others: Others::new(clients),
-            store: Store::connect(place).await?,
+            store: AnyStore::connect(&store_settings(place)?, None).await?,
             store_name: place.name(),
             secret: names::secret_name(&CLUSTER.parse()?).parse()?,
             digest_key: digest_key.into(),
@@ -73,7 +66,7 @@ impl<'a> World<'a> {
 
     /// Returns the cloud of the cluster.
     pub(super) fn provider(&self) -> &'static str {
-        if matches!(self.store, Store::Aws(_)) { "aws" } else { "gcp" }
+        if matches!(self.store, AnyStore::Aws(_)) { "aws" } else { "gcp" }
     }
 
     fn calls(&self) -> Calls<'_> {
@@ -193,7 +186,7 @@ impl<'a> World<'a> {
     /// The digest of what a version holds; `None` if it holds nothing.
     pub(super) async fn stored(&self, version: u64) -> anyhow::Result<Option<String>> {
         let Some(number) = VersionNumber::new(version) else { return Ok(None) };
-        Ok(match self.store.read(&self.secret, number).await? {
+        Ok(match self.store.read_version(&self.secret, number).await? {
             Version::Live(live) => Some(self.digest(live.content.expose_secret())),
             _ => None,
         })
@@ -201,19 +194,14 @@ impl<'a> World<'a> {
 
     /// Returns true if a version carries the record of its run, so that a new generation needs one of its own.
     pub(super) fn has_record_in_versions(&self) -> bool {
-        let capabilities = match self.store {
-            Store::Google(_) => GoogleSecretManager::capabilities(),
-            Store::Vault(_) => VaultStore::capabilities(),
-            Store::Aws(_) => AwsStore::capabilities(),
-        };
-        capabilities.records == Records::WithVersion
+        self.store.capabilities().records == Records::WithVersion
     }
 
     /// The numbers of the versions that hold this content, newest first.
     pub(super) async fn versions_with(&self, content: &[u8]) -> anyhow::Result<Vec<u64>> {
         let wanted = self.digest(content);
         let mut numbers = Vec::new();
-        for version in self.store.list(&self.secret).await? {
+        for version in self.store.list_versions(&self.secret).await? {
             let number = version.number.get();
             numbers.extend((self.stored(number).await?.as_ref() == Some(&wanted)).then_some(number));
         }
@@ -222,7 +210,7 @@ impl<'a> World<'a> {
 
     /// All versions: number, state, digest.
     pub(super) async fn versions(&self) -> anyhow::Result<Vec<[String; 3]>> {
-        let versions = match self.store.list(&self.secret).await {
+        let versions = match self.store.list_versions(&self.secret).await {
             Err(StoreError { kind: ErrorKind::NotFound, .. }) => return Ok(Vec::new()),
             versions => versions?,
         };
@@ -247,41 +235,19 @@ impl<'a> World<'a> {
     }
 }
 
-// === impl Store ===
-
-impl Store {
-    async fn connect(place: &StorePlace) -> anyhow::Result<Self> {
-        Ok(match place {
-            StorePlace::SecretManager(endpoint) => {
-                let settings = Settings {
-                    project: PROJECT.parse()?,
-                    location: None,
-                    endpoint: endpoint.clone(),
-                    call_timeout: CALL,
-                    calls: None,
-                };
-                Self::Google(Box::new(GoogleSecretManager::connect(&settings).await?))
-            }
-            StorePlace::Vault(settings) => Self::Vault(Box::new(VaultStore::connect(settings)?)),
-            StorePlace::Aws(settings) => Self::Aws(Box::new(AwsStore::connect(settings).await?)),
-        })
-    }
-
-    async fn read(&self, secret: &SecretId, number: VersionNumber) -> Result<Version, StoreError> {
-        match self {
-            Self::Google(store) => store.read_version(secret, number).await,
-            Self::Vault(store) => store.read_version(secret, number).await,
-            Self::Aws(store) => store.read_version(secret, number).await,
-        }
-    }
-
-    async fn list(&self, secret: &SecretId) -> Result<Vec<VersionSummary>, StoreError> {
-        match self {
-            Self::Google(store) => store.list_versions(secret).await,
-            Self::Vault(store) => store.list_versions(secret).await,
-            Self::Aws(store) => store.list_versions(secret).await,
-        }
-    }
+/// The settings of the store's client.
+fn store_settings(place: &StorePlace) -> anyhow::Result<StoreSettings> {
+    Ok(match place {
+        StorePlace::SecretManager(endpoint) => StoreSettings::Google(Settings {
+            project: PROJECT.parse()?,
+            location: None,
+            endpoint: endpoint.clone(),
+            call_timeout: CALL,
+            calls: None,
+        }),
+        StorePlace::Vault(settings) => StoreSettings::Vault(settings.clone()),
+        StorePlace::Aws(settings) => StoreSettings::Aws(settings.clone()),
+    })
 }
 
 fn secret_key() -> anyhow::Result<SecretKey> {

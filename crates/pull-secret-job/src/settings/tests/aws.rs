@@ -15,7 +15,7 @@ fn with(further: &[(&'static str, &'static str)]) -> Result<Settings, Vec<String
 
 #[test]
 fn a_run_stores_in_aws_with_a_region() {
-    let Ok(Settings { store: Store::Aws(aws), .. }) = with(&[]) else { panic!("must be AWS") };
+    let Ok(Settings { store: Some(StoreSettings::Aws(aws)), .. }) = with(&[]) else { panic!("must be AWS") };
     assert_eq!((aws.region.as_str(), aws.folder.as_str(), aws.recovery_days), ("eu-central-1", "pull-secrets", None));
     assert_eq!((aws.endpoint, aws.call_timeout), (None, Duration::from_secs(30)));
 }
@@ -31,8 +31,8 @@ fn each_setting_of_aws_has_its_effect() {
         ("REPLICATION_POLICY", "user-managed:us-east-1=alias/a,eu-central-1=arn:aws:kms:eu-central-1:1:key/b"),
     ];
     let settings = with(&given).unwrap();
-    assert_eq!(settings.store.plain_host(), Some("127.0.0.1"));
-    let Store::Aws(aws) = &settings.store else { panic!("must be AWS") };
+    assert_eq!(settings.store.as_ref().and_then(StoreSettings::plain_host), Some("127.0.0.1"));
+    let Some(StoreSettings::Aws(aws)) = &settings.store else { panic!("must be AWS") };
     assert_eq!(
         (aws.folder.as_str(), aws.recovery_days, aws.call_timeout),
         ("fleet/dev", Some(30), Duration::from_secs(5))

@@ -33,7 +33,7 @@ pub(super) async fn every_content_is_read_as_it_was_added(subject: &Subject<impl
 }
 
 pub(super) async fn the_largest_content_fits<S: SecretStore>(subject: &Subject<S>) {
-    assert_eq!(S::capabilities().max_content_bytes, 64 * 1024);
+    assert_eq!(subject.store.capabilities().max_content_bytes, 64 * 1024);
     subject.create().await;
     let largest = vec![0xa5; 64 * 1024];
     subject.add(&largest).await.unwrap();
@@ -67,7 +67,7 @@ pub(super) async fn nothing_is_added_to_an_absent_secret(subject: &Subject<impl 
 }
 
 pub(super) async fn versions_are_listed_newest_first<S: SecretStore>(subject: &Subject<S>) {
-    let count = S::capabilities().versions_kept.unwrap_or(30).min(30);
+    let count = subject.store.capabilities().versions_kept.unwrap_or(30).min(30);
     subject.create_with(&vec!["content"; count]).await;
     let newest = count as u64;
     subject.destroy(5).await.unwrap();
@@ -143,7 +143,7 @@ pub(super) async fn of_many_adders_all_get_a_number_or_one_does<S: SecretStore +
     let (added, refused): (Vec<_>, Vec<_>) = adders.join_all().await.into_iter().partition(Result::is_ok);
     let mut added: Vec<_> = added.into_iter().flatten().collect();
     added.sort_unstable();
-    let expected = match S::capabilities().adds {
+    let expected = match subject.store.capabilities().adds {
         Adds::Open => 20,
         Adds::Exclusive => 1,
     };
@@ -159,7 +159,7 @@ pub(super) async fn of_many_adders_all_get_a_number_or_one_does<S: SecretStore +
 pub(super) async fn the_same_version_is_added_once_where_the_number_is_stated<S: SecretStore>(subject: &Subject<S>) {
     subject.create_with(&["a"]).await;
     let again = subject.add_as(1, b"a").await.unwrap().get();
-    let expected = match S::capabilities().adds {
+    let expected = match subject.store.capabilities().adds {
         Adds::Open => 2,
         Adds::Exclusive => 1,
     };
@@ -171,7 +171,7 @@ pub(super) async fn a_number_that_is_not_the_next_one_is_not_given<S: SecretStor
     subject.create_with(&["a", "b"]).await;
     for taken_or_beyond in [1, 2, 4] {
         let added = subject.add_as(taken_or_beyond, b"c").await;
-        match S::capabilities().adds {
+        match subject.store.capabilities().adds {
             Adds::Open => assert!(added.is_ok_and(|number| number.get() > 2)),
             Adds::Exclusive => {
                 subject.refused(added, ErrorKind::Changed);
@@ -187,7 +187,7 @@ pub(super) async fn a_record_is_read_with_its_version_where_versions_have_one<S:
     subject.create_with(&["a", "b"]).await;
     for (version, content) in [(1, b"a"), (2, b"b")] {
         let Version::Live(LiveVersion { record, .. }) = subject.read(version).await else { panic!("{version}") };
-        let expected = match S::capabilities().records {
+        let expected = match subject.store.capabilities().records {
             Records::UnderEtag => BTreeMap::new(),
             Records::WithVersion => record_of(content),
         };

@@ -84,7 +84,8 @@ async fn a_denial_names_the_permission(
     #[case] permission: Permission,
     #[case] verb: &str,
 ) {
-    let permission = GoogleSecretManager::permission_name(permission);
+    let (_server, any) = emulated(Emulator::default()).await;
+    let permission = any.permission_name(permission);
     let denied_permissions = BTreeSet::from([permission.to_owned()]);
     let (_server, store) = emulated(Emulator { denied_permissions, ..Emulator::default() }).await;
     let error = attempt(&store, operation).await.unwrap_err();

@@ -104,6 +104,6 @@ async fn a_denial_names_path_and_capability(
     let needed = format!("`{capability}` on `secret/{area}/{}{of_secret}`", server.unique);
     assert!(error.to_string().contains(&format!("(needs {needed}; ")), "{error}");
     assert_eq!(error.hint(), Some(format!("grant a policy of the token {needed}")));
-    let name = VaultStore::permission_name(missing[0]);
+    let name = store.permission_name(missing[0]);
     assert_eq!(name, format!("`{capability}` on `{area}/…`"));
 }

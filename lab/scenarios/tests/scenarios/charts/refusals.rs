@@ -39,7 +39,17 @@ use crate::helm::Helm;
     "broker.type=googlepubsub",
     "broker.googleProject: needed where broker.type is googlepubsub"
 )]
-#[case::no_swept_project("pull-secret", "sweep.enabled=true", "sweep.project: needed where sweep.enabled is true")]
+#[case::no_swept_project(
+    "pull-secret",
+    "sweep.enabled=true",
+    "sweep.project: needed where sweep.enabled is true and sweep.store is google"
+)]
+#[case::swept_project_elsewhere(
+    "pull-secret",
+    "sweep.enabled=true,sweep.store=vault,sweep.project=p",
+    "sweep.project: has no effect where sweep.store is not google"
+)]
+#[case::swept_store("pull-secret", "sweep.store=azzure", "at '/sweep/store'")]
 #[case::collector("pull-secret", "tracing.endpoint=grpc://collector:4317", "at '/tracing/endpoint'")]
 #[case::credential("global-pull-secret", "tracing.endpoint=http://user:word@collector", "at '/tracing/endpoint'")]
 #[case::sampler("pull-secret", "tracing.sampler=xray", "at '/tracing/sampler': value must be one of")]

@@ -5,7 +5,7 @@ use message_broker::{BrokerError, ErrorKind, Operation, Subscription};
 use rstest::rstest;
 use secret_store::{Permission, StoreError};
 
-use super::super::super::facts::{BrokerFacts, Facts, PermissionFacts, StoreFacts};
+use super::super::super::facts::{BrokerFacts, Facts, PermissionFacts, StoreFacts, StorePlace};
 use super::super::super::{Group, Line, State, is_sound, text};
 use super::super::store::{ADAPTERS_PERMISSIONS, JOBS_PERMISSIONS};
 use super::{lines, sound};
@@ -99,14 +99,18 @@ fn facts(granted: &[(String, &str)]) -> Facts {
     let subscription = Subscription::new(TOPIC, SUBSCRIPTION).unwrap();
     Facts {
         broker: Some(Ok(BrokerFacts { subscription, inspection })),
-        store: Some(Ok(StoreFacts { project: "p-1".to_owned(), listed, permissions: Some(Ok(permissions)) })),
+        store: Some(Ok(StoreFacts {
+            place: StorePlace::Google { project: "p-1".to_owned() },
+            listed,
+            permissions: Some(Ok(permissions)),
+        })),
         ..sound()
     }
 }
 
 /// The lines about Google's services.
 fn of_google(facts: &Facts) -> Vec<Line> {
-    lines(facts).into_iter().filter(|line| matches!(line.group, Group::Broker | Group::SecretManager)).collect()
+    lines(facts).into_iter().filter(|line| matches!(line.group, Group::Broker | Group::SecretStore)).collect()
 }
 
 #[rstest]

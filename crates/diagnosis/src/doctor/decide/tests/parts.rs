@@ -6,7 +6,7 @@ use rstest::rstest;
 use secret_store::StoreError;
 
 use super::super::super::State;
-use super::super::super::facts::{BrokerFacts, Facts, FileFacts, PermissionFacts, StoreFacts};
+use super::super::super::facts::{BrokerFacts, Facts, FileFacts, PermissionFacts, StoreFacts, StorePlace};
 use super::super::store::{ADAPTERS_PERMISSIONS, JOBS_PERMISSIONS};
 use super::{Expected, check};
 
@@ -31,7 +31,11 @@ pub(super) fn broker() -> BrokerFacts {
 pub(super) fn store() -> StoreFacts {
     let all = ADAPTERS_PERMISSIONS.into_iter().chain(JOBS_PERMISSIONS);
     let held = |permission| PermissionFacts { permission, name: "secretmanager.some.permission", is_held: Some(true) };
-    StoreFacts { project: "p-1".to_owned(), listed: Ok(1), permissions: Some(Ok(all.map(held).collect())) }
+    StoreFacts {
+        place: StorePlace::Google { project: "p-1".to_owned() },
+        listed: Ok(1),
+        permissions: Some(Ok(all.map(held).collect())),
+    }
 }
 
 pub(super) fn file() -> FileFacts {
@@ -124,26 +128,26 @@ fn unlisted(facts: &mut Facts, kind: secret_store::ErrorKind) {
 )]
 #[case::no_project(
     |facts: &mut Facts| facts.store = None,
-    ("API", State::Skipped, "no project is given", "pull-secret doctor --project PROJECT")
+    ("reachable", State::Skipped, "no project is given, and no other store", "pull-secret doctor --project PROJECT")
 )]
 #[case::disabled(
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::ApiDisabled),
-    ("API", State::Failed, "not enabled", "gcloud services enable secretmanager.googleapis.com --project p-1")
+    ("reachable", State::Failed, "not enabled", "gcloud services enable secretmanager.googleapis.com --project p-1")
 )]
 #[case::login(
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::Unauthenticated),
-    ("API", State::Failed, "not authenticated", "gcloud auth application-default login")
+    ("reachable", State::Failed, "not authenticated", "gcloud auth application-default login")
 )]
 #[case::no_credentials(
     |facts: &mut Facts| {
         unlisted(facts, secret_store::ErrorKind::Unavailable);
         stored(facts).listed.as_mut().unwrap_err().detail = Some("no token: no metadata server".to_owned());
     },
-    ("API", State::Failed, "no token", "gcloud auth application-default login")
+    ("reachable", State::Failed, "no token", "gcloud auth application-default login")
 )]
 #[case::quota(
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::QuotaExceeded),
-    ("API", State::Failed, "quota exceeded", "gcloud services quota list")
+    ("reachable", State::Failed, "quota exceeded", "gcloud services quota list")
 )]
 #[case::list(
     |facts: &mut Facts| unlisted(facts, secret_store::ErrorKind::PermissionDenied),
