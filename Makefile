@@ -33,6 +33,7 @@ test: ## Run the test suite; with CI=true the real parts are got first and must 
 
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
+	hack/real-parts/azure-clients.sh
 	hack/real-parts/go-clients.sh
 	hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node chromium schemathesis helm crds promtool opentelemetry-collector oauth2-proxy -- $(MAKE) --no-print-directory tests-on-real-parts
 

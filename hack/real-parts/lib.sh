@@ -182,6 +182,42 @@ go_build() {
   say "built in $((SECONDS - began)) s: $folder"
 }
 
+# --- libraries of clients ---
+
+# get_python FOLDER PACKAGE==VERSION…: a virtual environment with them.
+get_python() {
+  local folder=$1 frozen package
+  shift
+  need python3
+  frozen=$("$folder/bin/python" -m pip freeze 2>/dev/null || true)
+  for package; do
+    grep -qx "$package" <<<"$frozen" && continue
+    say "getting $*"
+    mkdir -p "$folder"
+    python3 -m venv "$folder" || fail "python3 cannot make a venv; install its venv module (Debian: python3-venv)"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2
+    return
+  done
+  say "$* is there"
+}
+
+# get_node FOLDER PACKAGE@VERSION…: a folder in whose node_modules they are.
+get_node() {
+  local folder=$1 package manifest
+  shift
+  need npm
+  for package; do
+    manifest=$folder/node_modules/${package%@*}/package.json
+    [[ -f $manifest ]] && grep -q "\"version\": \"${package##*@}\"" "$manifest" && continue
+    say "getting $*"
+    mkdir -p "$folder"
+    [[ -f $folder/package.json ]] || echo '{"private": true}' >"$folder/package.json"
+    npm install --prefix "$folder" --no-audit --no-fund --loglevel=error "$@" >&2
+    return
+  done
+  say "$* is there"
+}
+
 # --- processes of an instance; `run` is its folder ---
 
 # start_time PID: when a living process began. A zombie counts as gone: whoever should reap it may take its time.

@@ -15,6 +15,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("pull-secret completion", "prints a script"),
     ("pull-secret-local completion", "prints a script"),
     ("pull-secret-local emulator secret-manager", "serves"),
+    ("pull-secret-local emulator key-vault", "serves"),
     ("pull-secret-local emulator kubernetes", "serves"),
     ("global-pull-secret run", "serves"),
     ("global-pull-secret completion", "prints a script"),

@@ -40,7 +40,7 @@ impl Refusal {
     }
 }
 
-/// Refuses a request that a web page may have sent. Only to the path `form` may forms be sent.
+/// Refuses a request that a web page may have sent. Only to paths that end in `form` may forms be sent.
 pub(crate) fn check(request: &Request<Body>, form: Option<&str>) -> Result<(), Refusal> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
@@ -51,7 +51,7 @@ pub(crate) fn check(request: &Request<Body>, form: Option<&str>) -> Result<(), R
     if !host.is_some_and(is_loopback) {
         return Err(Refusal::Host);
     }
-    if form == Some(request.uri().path()) {
+    if form.is_some_and(|form| request.uri().path().ends_with(form)) {
         return Ok(());
     }
     let content_type = text(headers, &CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -108,7 +108,7 @@ mod tests {
     #[case::no_host("/", &[], Err(Refusal::Host))]
     #[case::text("/", &[("host", "localhost"), ("content-type", "text/plain")], Err(Refusal::ContentType))]
     #[case::form_elsewhere("/token/", &[("host", "localhost"), ("content-type", "application/x-www-form-urlencoded")], Err(Refusal::ContentType))]
-    #[case::form_where_it_may_be("/token", &[("host", "localhost"), ("content-type", "application/x-www-form-urlencoded")], Ok(()))]
+    #[case::form_where_it_may_be("/tenant/token", &[("host", "localhost"), ("content-type", "application/x-www-form-urlencoded")], Ok(()))]
     #[case::form_of_a_page("/token", &[("host", "localhost"), ("origin", "https://example.com")], Err(Refusal::Origin))]
     #[case::form("/", &[("host", "localhost"), ("content-type", "multipart/form-data; boundary=x")], Err(Refusal::ContentType))]
     #[case::upper_case("/", &[("host", "localhost"), ("content-type", "TEXT/PLAIN;charset=UTF-8")], Err(Refusal::ContentType))]

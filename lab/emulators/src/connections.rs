@@ -86,8 +86,12 @@ impl Listener for Secured {
                     let accepting = self.acceptor.accept(stream);
                     self.handshakes.spawn(async move { Ok(Shaken { stream: accepting.await?, address }) });
                 }
-                // A client whose handshake fails is gone; there is no other to answer.
-                Some(Ok(Ok(Shaken { stream, address }))) = self.handshakes.join_next() => return (stream, address),
+                Some(shaken) = self.handshakes.join_next() => {
+                    // A client whose handshake fails is gone; the others are waited for.
+                    if let Ok(Ok(Shaken { stream, address })) = shaken {
+                        return (stream, address);
+                    }
+                }
             }
         }
     }

@@ -7,8 +7,8 @@
 //! operations it has scripted [`Fault`]s, latency, identities with few permissions, deletions that take their time
 //! ([`Settings::transition`]) and versions that are seen late ([`Settings::version_lag`]).
 //!
-//! Microsoft's own Python client is its conformance suite (`tests/real_azure_clients.rs`). It has secrets only: no keys, no
-//! certificates, no backup and no rotation.
+//! Microsoft's own clients are its conformance suite (`tests/real_azure_clients.rs`); its guesses are listed in
+//! `docs/reference/emulators.md`. It has secrets only: no keys, no certificates, no backup and no rotation.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ impl KeyVault {
         let fail = |source| StartError::Listen { address: settings.listen, source };
         let serving = Serving::listen(settings.listen).await.map_err(fail)?;
         let served = Arc::clone(&engine);
-        let forms = rest::token_path(&settings.tenant);
-        let running = serving.start_secured(tls, forms, move |connection, request| {
+        let running = serving.start_secured(tls, rest::TOKEN_PATH, move |connection, request| {
             rest::serve(Arc::clone(&served), connection, request)
         });
         Ok(Self { engine, authority, running })

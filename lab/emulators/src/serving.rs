@@ -56,8 +56,8 @@ impl Serving {
         run(address, kill.clone(), Listening::new(self.listener, kill), None, answer)
     }
 
-    /// Does so over TLS, and takes forms at the path `form`.
-    pub(crate) fn start_secured<A, F>(self, tls: Arc<ServerConfig>, form: String, answer: A) -> Running
+    /// Does so over TLS, and takes forms at the paths that end in `form`.
+    pub(crate) fn start_secured<A, F>(self, tls: Arc<ServerConfig>, form: &'static str, answer: A) -> Running
     where
         A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
@@ -68,7 +68,13 @@ impl Serving {
     }
 }
 
-fn run<L, A, F>(address: SocketAddr, kill: CancellationToken, listening: L, form: Option<String>, answer: A) -> Running
+fn run<L, A, F>(
+    address: SocketAddr,
+    kill: CancellationToken,
+    listening: L,
+    form: Option<&'static str>,
+    answer: A,
+) -> Running
 where
     L: Listener,
     L::Addr: std::fmt::Debug,
@@ -79,7 +85,7 @@ where
     let graceful = CancellationToken::new();
     let handler = move |ConnectInfo(connection): ConnectInfo<Connection>, request: Request<Body>| {
         let answer = answer.clone();
-        let checked = browser_guard::check(&request, form.as_deref());
+        let checked = browser_guard::check(&request, form);
         async move {
             match checked {
                 Ok(()) => answer(connection, request).await,

@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use emulators::key_vault::{self, Identity, KeyVault};
 use emulators::kubernetes::{self, Authorization, Kubernetes, User};
 use emulators::secret_manager::{self, Quotas, SecretManager};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{KubernetesArguments, SecretManagerArguments};
+use crate::cli::{KeyVaultArguments, KubernetesArguments, SecretManagerArguments};
 use daemon::output;
+
+/// The time after which an assertion is written anew: well before it expires, as kubelet does with projected tokens.
+const RENEWAL: Duration = Duration::from_mins(20);
 
 /// Serves Secret Manager until the process is stopped.
 pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Result<ExitCode> {
@@ -55,6 +60,56 @@ pub(crate) fn secret_manager(arguments: SecretManagerArguments) -> anyhow::Resul
         tokio::select! {
             () = stop.cancelled() => server.shutdown().await,
             () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
+        }
+        Ok(())
+    })
+}
+
+/// Serves Key Vault, with the endpoint that issues its tokens, until the process is stopped.
+pub(crate) fn key_vault(arguments: KeyVaultArguments) -> anyhow::Result<ExitCode> {
+    let KeyVaultArguments { listen, write_files, fault, latency, transition, version_lag, purge_protection } =
+        arguments;
+    let admin = Identity { secret: None, ..Identity::admin() };
+    let settings = key_vault::Settings {
+        listen,
+        identities: vec![admin.clone()],
+        faults: fault,
+        latency: latency.unwrap_or_default(),
+        transition: transition.unwrap_or_default(),
+        version_lag: version_lag.unwrap_or_default(),
+        purge_protection,
+        ..key_vault::Settings::default()
+    };
+    let tenant = settings.tenant.clone();
+    until_stopped(async |stop| {
+        let mut server = KeyVault::start(settings).await?;
+        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let folder = write_files.unwrap_or_else(|| temporary.path().to_owned());
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let [authority, assertion] = ["ca.pem", "assertion"].map(|name| folder.join(name));
+        daemon::file::replace(&authority, server.authority().as_bytes())?;
+        let subject = admin.subject.unwrap_or_default();
+        daemon::file::replace(&assertion, server.assertion(&subject).as_bytes())?;
+        let url = server.url();
+        output::note(format_args!(
+            "Key Vault emulator on {url}, secrets in memory. Clients have to trust {} and must not compare the domain of\n\
+             the challenge with the vault's. For development and tests only. Ctrl-C stops it.",
+            authority.display()
+        ));
+        output::print(format_args!(
+            "export AZURE_TENANT_ID={tenant}\nexport AZURE_CLIENT_ID={}\nexport AZURE_FEDERATED_TOKEN_FILE={}\n\
+             export AZURE_AUTHORITY_HOST={url}\nexport AZURE_CA_FILE={}\nexport AZURE_KEY_VAULT_URL={url}\n",
+            admin.client_id,
+            assertion.display(),
+            authority.display()
+        ))?;
+        let mut renewal = tokio::time::interval(RENEWAL);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break server.shutdown().await,
+                () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
+                _ = renewal.tick() => daemon::file::replace(&assertion, server.assertion(&subject).as_bytes())?,
+            }
         }
         Ok(())
     })

@@ -48,6 +48,7 @@ pub fn main() -> ExitCode {
         Command::Emulator { emulator: EmulatorCommand::SecretManager(arguments) } => {
             emulator::secret_manager(*arguments)
         }
+        Command::Emulator { emulator: EmulatorCommand::KeyVault(arguments) } => emulator::key_vault(*arguments),
         Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
         Command::Version(arguments) => print(&match arguments.output {
             StreamFormat::Text => cli::VERSION.text(),

@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
+use testkit::http::{exchange_over, secured};
 use testkit::program::{local, pull_secret};
 use testkit::rig;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 fn text(bytes: &[u8]) -> String {
@@ -22,6 +24,12 @@ type Variables = Vec<(String, String)>;
 async fn emulator(kind: &str, folder: &Path, last: &str) -> (Child, Variables) {
     let mut command = local(&["emulator", kind, "--data-dir"]);
     let mut child = command.arg(folder).stderr(Stdio::null()).spawn().unwrap();
+    let variables = variables(&mut child, last).await;
+    (child, variables)
+}
+
+/// The variables that an emulator process prints, of which `last` is the last.
+async fn variables(child: &mut Child, last: &str) -> Variables {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut variables = Variables::new();
     while variables.last().is_none_or(|(name, _)| name != last) {
@@ -29,7 +37,7 @@ async fn emulator(kind: &str, folder: &Path, last: &str) -> (Child, Variables) {
         let (name, value) = line.strip_prefix("export ").unwrap().split_once('=').unwrap();
         variables.push((name.to_owned(), value.to_owned()));
     }
-    (child, variables)
+    variables
 }
 
 async fn secret_manager(folder: &Path) -> (Child, Variables) {
@@ -81,6 +89,37 @@ async fn a_kubernetes_emulator_with_a_folder_survives_kill_9() {
     first.kill().await.unwrap();
     let (_second, kubeconfig) = emulator("kubernetes", objects.path(), "KUBECONFIG").await;
     assert!(store_and_apply(kubeconfig).await.contains("SecretUnchanged"));
+}
+
+/// Key Vault is found by the variables that Azure's clients know; who has the assertion gets a token.
+#[tokio::test]
+async fn a_key_vault_is_reached_by_its_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = folder.path().join("files");
+    let mut command = local(&["emulator", "key-vault", "--write-files"]);
+    let mut child = command.arg(&files).stderr(Stdio::null()).spawn().unwrap();
+    let variables = variables(&mut child, "AZURE_KEY_VAULT_URL").await;
+    let get = |wanted: &str| &variables.iter().find(|(name, _)| name == wanted).unwrap().1;
+    let [authority, assertion] =
+        ["AZURE_CA_FILE", "AZURE_FEDERATED_TOKEN_FILE"].map(|name| std::fs::read_to_string(get(name)).unwrap());
+    assert_eq!(*get("AZURE_FEDERATED_TOKEN_FILE"), files.join("assertion").display().to_string());
+    assert_eq!(std::fs::metadata(files.join("assertion")).unwrap().permissions().mode() & 0o777, 0o600);
+    let address = get("AZURE_AUTHORITY_HOST").strip_prefix("https://").unwrap();
+    let form = format!(
+        "grant_type=client_credentials&client_id={}&scope=https://vault.azure.net/.default\
+         &client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer&client_assertion={assertion}",
+        get("AZURE_CLIENT_ID")
+    );
+    let send = async |method: &str, path: &str, body: &str, headers: &str| {
+        let stream = secured(TcpStream::connect(address).await.unwrap(), &authority).await.unwrap();
+        let headers = format!("host: {address}\r\n{headers}\r\n");
+        exchange_over(stream, method, path, body, &headers).await.unwrap().expect(200)
+    };
+    let tenant = format!("/{}/oauth2/v2.0/token", get("AZURE_TENANT_ID"));
+    let answer = send("POST", &tenant, &form, "content-type: application/x-www-form-urlencoded").await;
+    let header = format!("authorization: Bearer {}", answer["access_token"].as_str().unwrap());
+    let set = send("PUT", "/secrets/s?api-version=7.6", "{\"value\": \"a\"}", &header).await;
+    assert!(set["id"].as_str().unwrap().starts_with(&format!("{}/secrets/s/", get("AZURE_KEY_VAULT_URL"))), "{set}");
 }
 
 #[tokio::test]

@@ -29,8 +29,7 @@ pub(crate) enum Silence {
     Hang,
 }
 
-/// A call as the wire has read it.
-#[derive(Debug)]
+/// A call as the wire has read it. It holds a credential, and is never printed.
 pub(crate) struct Asked {
     pub(crate) operation: Operation,
     /// The secret's name; empty where there is none.
@@ -43,7 +42,6 @@ pub(crate) struct Asked {
 }
 
 /// The contents of a call.
-#[derive(Debug)]
 pub(crate) enum Body {
     Secrets(Box<Request>),
     Token(Form),
@@ -105,6 +103,11 @@ impl Engine {
     pub(crate) fn assertion(&self, subject: &str) -> String {
         let inner = self.lock();
         inner.gate.entra.assertion(inner.now(self.clock), subject)
+    }
+
+    /// The time of the server's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.lock().now(self.clock)
     }
 
     pub(crate) fn calls(&self) -> Vec<Call> {

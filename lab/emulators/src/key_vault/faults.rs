@@ -116,7 +116,7 @@ impl Scripted for Fault {
 
     fn fits(&self, call: &Aim) -> bool {
         self.operation.is_none_or(|wanted| wanted == call.operation)
-            && self.secret.as_ref().is_none_or(|wanted| *wanted == call.secret)
+            && self.secret.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(&call.secret))
     }
 
     fn occasions(&self) -> Occasions {

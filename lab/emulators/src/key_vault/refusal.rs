@@ -45,6 +45,11 @@ impl Refusal {
         Self::new(404, "SecretNotFound", message)
     }
 
+    /// Entra has no such tenant; the code depends on the endpoint.
+    pub(crate) fn no_tenant(code: &'static str, tenant: &str) -> Self {
+        Self::new(400, code, format!("AADSTS90002: Tenant '{tenant}' not found."))
+    }
+
     pub(crate) fn throttled() -> Self {
         Self::new(429, "Throttled", "Request was not processed because too many requests were received.")
     }
@@ -71,9 +76,11 @@ impl Refusal {
 
     /// The error document of the token endpoint.
     pub(crate) fn oauth_json(&self) -> Value {
-        let error = match self.status {
-            400 | 401 => self.code,
-            429 | 503 => "temporarily_unavailable",
+        let error = match (self.status, self.code) {
+            (_, "BadParameter") => "invalid_request",
+            (_, "Unauthorized") => "invalid_client",
+            (400 | 401, code) => code,
+            (429 | 503, _) => "temporarily_unavailable",
             _ => "server_error",
         };
         json!({"error": error, "error_description": self.message})

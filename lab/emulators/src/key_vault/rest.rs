@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Query;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use serde_json::{Value, json};
 
 use super::engine::{self, Asked, Engine, Silence};
@@ -23,29 +25,53 @@ use route::Routed;
 /// More than the largest value with everything around it, each character escaped.
 const BODY_BYTES_MAXIMUM: usize = 512 * 1024;
 
-/// The path at which a tenant issues tokens.
-pub(crate) fn token_path(tenant: &str) -> String {
-    format!("/{tenant}/oauth2/v2.0/token")
+/// The path at which a tenant issues tokens, behind the tenant's id.
+pub(crate) const TOKEN_PATH: &str = "/oauth2/v2.0/token";
+
+/// The path of the document by which clients find a tenant's endpoints, behind the tenant's id.
+const CONFIGURATION_PATH: &str = "/v2.0/.well-known/openid-configuration";
+
+/// Answers one call, with the time of the server's own clock.
+pub(crate) async fn serve(engine: Arc<Engine>, connection: Connection, request: http::Request<Body>) -> Response<Body> {
+    let mut response = answer(&engine, connection, request).await;
+    if let Some(date) = date(engine.now()) {
+        response.headers_mut().insert(DATE, date);
+    }
+    response
 }
 
-/// Answers one call.
-pub(crate) async fn serve(engine: Arc<Engine>, connection: Connection, request: http::Request<Body>) -> Response<Body> {
+/// Writes a time as headers have it.
+fn date(time: Timestamp) -> Option<HeaderValue> {
+    let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&time).ok()?;
+    HeaderValue::from_str(&text).ok()
+}
+
+async fn answer(engine: &Engine, connection: Connection, request: http::Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let base = base(&head);
     let authority = format!("{base}/{}", engine.tenant);
-    if head.uri.path() == format!("/{}/v2.0/.well-known/openid-configuration", engine.tenant) {
-        return document(200, &configuration(&authority));
+    let path = head.uri.path();
+    if let Some(tenant) = tenant(path, CONFIGURATION_PATH) {
+        if tenant == engine.tenant {
+            return document(200, &configuration(&authority));
+        }
+        return refusal(&Refusal::no_tenant("invalid_tenant", tenant), Operation::RequestToken, &authority);
     }
     let body = to_bytes(body, BODY_BYTES_MAXIMUM).await.map_err(|_too_large| {
         Refusal::bad_parameter(format!("The body cannot be read, or is larger than {BODY_BYTES_MAXIMUM} bytes."))
     });
-    let asked = if head.method == http::Method::POST && head.uri.path() == token_path(&engine.tenant) {
-        let body = body.map(|body| engine::Body::Token(Form::read(&body)));
+    let issuing = tenant(path, TOKEN_PATH).filter(|_| head.method == http::Method::POST);
+    let asked = if let Some(tenant) = issuing {
+        let body = if tenant == engine.tenant {
+            body.map(|body| engine::Body::Token(Form::read(&body)))
+        } else {
+            Err(Refusal::no_tenant("invalid_request", tenant))
+        };
         let (name, resource) = (String::new(), String::new());
         Asked { operation: Operation::RequestToken, name, resource, authorization: None, body }
     } else {
-        let Some(routed) = route::route(&head.method, head.uri.path()) else {
-            let message = format!("There is no {} {} in this API.", head.method, head.uri.path());
+        let Some(routed) = route::route(&head.method, path) else {
+            let message = format!("There is no {} {path} in this API.", head.method);
             return refusal(&Refusal::bad_parameter(message), Operation::GetSecret, &authority);
         };
         let resource = routed.resource();
@@ -67,6 +93,11 @@ pub(crate) async fn serve(engine: Arc<Engine>, connection: Connection, request: 
             cut(&connection)
         }
     }
+}
+
+/// The tenant's id in front of the rest of a path.
+fn tenant<'a>(path: &'a str, rest: &str) -> Option<&'a str> {
+    path.strip_prefix('/')?.strip_suffix(rest)
 }
 
 /// The address of this server as the caller wrote it.
@@ -112,6 +143,8 @@ fn configuration(authority: &str) -> Value {
         "token_endpoint": format!("{authority}/oauth2/v2.0/token"),
         "authorization_endpoint": format!("{authority}/oauth2/v2.0/authorize"),
         "issuer": format!("{authority}/v2.0"),
+        // No client asks for the keys, but Microsoft's for Node insists on their address.
+        "jwks_uri": format!("{authority}/discovery/v2.0/keys"),
     })
 }
 
@@ -122,13 +155,14 @@ fn cut(connection: &Connection) -> Response<Body> {
 }
 
 fn refusal(refusal: &Refusal, operation: Operation, authority: &str) -> Response<Body> {
-    let body = if operation == Operation::RequestToken { refusal.oauth_json() } else { refusal.json() };
+    let of_entra = operation == Operation::RequestToken;
+    let body = if of_entra { refusal.oauth_json() } else { refusal.json() };
     let mut response = document(refusal.status, &body);
     if let Some(seconds) = refusal.retry_after() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     let challenge = format!("Bearer authorization=\"{authority}\", resource=\"{RESOURCE}\"");
-    if let (401, Ok(challenge)) = (refusal.status, HeaderValue::from_str(&challenge)) {
+    if let (401, false, Ok(challenge)) = (refusal.status, of_entra, HeaderValue::from_str(&challenge)) {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     }
     response

@@ -14,10 +14,11 @@ const HEAD: &str = "# Emulators
 
 <!-- Written by `UPDATE_DIFFERENCES=1 cargo test --test differences` (lab/emulators/tests/differences); change the scenarios instead. -->
 
-`pull-secret-local` and the tests run on emulators of Secret Manager and Kubernetes. They are for development and tests only:
-no TLS, no quota, everything stored unencrypted. The emulator of Secret Manager is held to Google's own clients
-(`lab/emulators/tests/real_google_clients.rs`), that of Kubernetes to kubectl (`real_kubectl.rs`), to the suites that run on
-both (`crates/*/tests`), and to the recorded answers of a real control plane.
+`pull-secret-local` and the tests run on emulators of Secret Manager, Key Vault and Kubernetes. They are for development and
+tests only: no quota, everything stored unencrypted, and no TLS but for Key Vault, whose clients insist on it. The emulator of
+Secret Manager is held to Google's own clients (`lab/emulators/tests/real_google_clients.rs`), that of Key Vault to Microsoft's
+(`real_azure_clients.rs`), that of Kubernetes to kubectl (`real_kubectl.rs`), to the suites that run on both
+(`crates/*/tests`), and to the recorded answers of a real control plane.
 ";
 
 /// The page, and every fault: differences without a reason, reasons without a difference.
@@ -118,7 +119,7 @@ fn side(answer: &Answer, names: &[&str]) -> String {
 }
 
 /// A value as it can stand in a cell.
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let text = text.replace('|', "\\|").replace('`', "'").replace('\n', " ");
     if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST).chain(['…']).collect() }
 }

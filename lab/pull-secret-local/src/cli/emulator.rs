@@ -14,6 +14,12 @@ pub(crate) enum EmulatorCommand {
     /// For development and tests, never for production: there is no encryption. Requests need a bearer token. Prints the
     /// `export` lines that point the Job at it and at the token, then serves until it is stopped.
     SecretManager(Box<SecretManagerArguments>),
+    /// Azure Key Vault (secrets only) over TLS, and the endpoint of Entra that issues its tokens
+    ///
+    /// For development and tests, never for production: who reads the assertion may read everything. Secrets are in memory.
+    /// Prints the address, the file of the authority that clients have to trust, and the `export` lines by which Azure's
+    /// clients authenticate with workload identity, then serves until it is stopped.
+    KeyVault(Box<KeyVaultArguments>),
     /// A Kubernetes API server with the controllers for Jobs and DaemonSets
     ///
     /// For development and tests, never for production: there is no encryption. Requests need a token, which the kubeconfig
@@ -55,6 +61,32 @@ pub(crate) struct SecretManagerArguments {
     /// Allow this many accesses to content a minute (Google: 90000)
     #[arg(long, value_name = "COUNT")]
     pub(crate) accesses_per_minute: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyVaultArguments {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Write `ca.pem` and `assertion` into this directory instead of a temporary one; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write_files: Option<PathBuf>,
+    /// A failure to play, such as `setSecret:throttled(retry-after=2s)*2`, `*:hang@3` or `setSecret:commit-then-cut`;
+    /// may be given several times
+    #[arg(long, value_name = "OPERATION[ in SECRET]:EFFECT[*TIMES][@CALL]")]
+    pub(crate) fault: Vec<emulators::key_vault::Fault>,
+    /// Answer this much later than at once, such as `50ms`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) latency: Option<std::time::Duration>,
+    /// Let a deletion, a recovery and a purge take this long, such as `55s`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) transition: Option<std::time::Duration>,
+    /// Show a new version this much later than at once, such as `5s`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) version_lag: Option<std::time::Duration>,
+    /// Refuse to purge deleted secrets
+    #[arg(long)]
+    pub(crate) purge_protection: bool,
 }
 
 #[derive(Debug, Args)]

@@ -20,11 +20,14 @@ impl Routed {
     }
 }
 
-/// Finds the operation; none if there is no such path. A slash at the end stands for an absent version.
+/// Finds the operation; none if there is no such path, as one without a name. A slash at the end stands for an absent version.
 pub(super) fn route(method: &http::Method, path: &str) -> Option<Routed> {
     let path = path.strip_prefix('/')?;
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = path.split('/').collect();
+    if segments.contains(&"") {
+        return None;
+    }
     let (operation, name, version) = match (method.as_str(), segments.as_slice()) {
         ("GET", ["secrets"]) => (Operation::GetSecrets, "", None),
         ("PUT", ["secrets", name]) => (Operation::SetSecret, *name, None),
