@@ -12,6 +12,7 @@ use hyperfleet_client::{
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::exchange;
@@ -80,8 +81,15 @@ impl HyperFleetApi {
         self.create_cluster(&cluster(id)).await
     }
 
+    /// Creates a cluster. On a busy machine the server may have no connection in time; it says that it can be tried again.
     pub async fn create_cluster(&self, new: &NewResource) -> Resource {
-        self.client().within(&budget()).create("clusters", new).await.unwrap()
+        let (client, budget) = (self.client(), budget());
+        loop {
+            match client.within(&budget).create("clusters", new).await {
+                Err(error) if error.status() == Some(503) => sleep(Duration::from_millis(100)).await,
+                created => return created.unwrap(),
+            }
+        }
     }
 
     pub async fn patch(&self, id: &str, spec: Value) -> Resource {
