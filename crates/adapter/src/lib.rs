@@ -46,4 +46,4 @@ pub mod store_check;
 pub use config::{Config, Plan};
 pub use reason::Reason;
 pub use server::{Adapter, Parts, StartError};
-pub use store::{StoreView, Stores};
+pub use store::{Opened, StoreView, Stores, unopened};

@@ -50,13 +50,16 @@ fn copy_text(copy: &StoredCopy) -> Option<String> {
     serde_json::to_string(copy).ok()
 }
 
-/// Returns the owner of the quota that the run counts against: the project, the address of OpenBao or Vault, or the region.
+/// Returns the owner of the quota that the run counts against: the project, the address of OpenBao or Vault, the region, or the
+/// vault.
 pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
     match (&run.copy, &config.store) {
         (Some(StoredCopy::Secret { project, .. }), _) => return Some(project.clone()),
         (Some(StoredCopy::VaultSecret { server, .. }), _) => return Some(server.clone()),
         (Some(StoredCopy::KubernetesSecret { .. }), _) => return None,
         (Some(StoredCopy::AwsSecret { region, .. }), _) => return Some(format!("aws/{region}")),
+        (Some(StoredCopy::AzureSecret { vault, .. }), _) => return Some(vault.clone()),
+        (None, StorePlan::Azure(vault)) => return Some(vault.to_string()),
         (None, StorePlan::Vault(place)) => return Some(place.address.to_string()),
         (None, StorePlan::Aws(place)) => return Some(format!("aws/{}", place.region)),
         (None, StorePlan::Google) => {}
@@ -300,6 +303,7 @@ fn store_of(copy: &StoredCopy) -> Option<StoreKind> {
         StoredCopy::Secret { .. } => Some(StoreKind::Google),
         StoredCopy::VaultSecret { .. } => Some(StoreKind::Vault),
         StoredCopy::AwsSecret { .. } => Some(StoreKind::Aws),
+        StoredCopy::AzureSecret { .. } => Some(StoreKind::Azure),
         StoredCopy::KubernetesSecret { .. } => None,
     }
 }
@@ -340,6 +344,11 @@ fn place_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
             (variable::SECRET_STORE, kind),
             (variable::AWS_REGION, Some(region)),
             (variable::AWS_FOLDER, Some(folder)),
+            (variable::SECRET_NAME, Some(name)),
+        ],
+        StoredCopy::AzureSecret { vault, name } => vec![
+            (variable::SECRET_STORE, kind),
+            (variable::AZURE_KEY_VAULT_URL, Some(vault)),
             (variable::SECRET_NAME, Some(name)),
         ],
         StoredCopy::KubernetesSecret { .. } => Vec::new(),

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fleet_model::names;
+use fleet_model::{StoredCopy, names};
 use futures_util::future::BoxFuture;
-use secret_store::{ListedSecrets, Location, Metadata, ProjectId, SecretId, SecretStore, StoreError, VersionSummary};
+use secret_store::{
+    ErrorKind, ListedSecrets, Location, Metadata, Operation, ProjectId, SecretId, SecretStore, StoreError,
+    VersionSummary,
+};
 
-/// The store of one project. It cannot read content, and writes nothing.
+/// The store of one place. It cannot read content, and writes nothing.
 pub trait StoreView: Send + Sync {
     /// Lists one page of the secrets that this service manages.
     fn list<'a>(&'a self, page: Option<&'a str>) -> BoxFuture<'a, Result<ListedSecrets, StoreError>>;
@@ -33,44 +36,62 @@ impl<S: SecretStore> StoreView for S {
     }
 }
 
-/// The view of a project's store, or the reason why there is none.
+/// The view of a place's store, or the reason why there is none.
 pub type Opened = Result<Arc<dyn StoreView>, StoreError>;
 
-type Open = dyn Fn(ProjectId, Option<Location>) -> BoxFuture<'static, Opened> + Send + Sync;
+type Open = dyn Fn(StoredCopy) -> BoxFuture<'static, Opened> + Send + Sync;
 
-/// The secret stores of all projects.
+/// The secret stores of all places.
 #[derive(Clone)]
 pub struct Stores(Arc<Open>);
 
 // === impl Stores ===
 
 impl Stores {
-    /// Opens the store of a project, and of a location where secrets are regional, with this function.
-    pub fn new<S, F>(open: impl Fn(ProjectId, Option<Location>) -> F + Send + Sync + 'static) -> Self
+    /// Opens the store of a copy, whose name does not matter, with this function.
+    pub fn new(open: impl Fn(StoredCopy) -> BoxFuture<'static, Opened> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(open))
+    }
+
+    /// Opens the store of a project at Google, and of a location where secrets are regional, with this function.
+    pub fn of_projects<S, F>(open: impl Fn(ProjectId, Option<Location>) -> F + Send + Sync + 'static) -> Self
     where
         S: SecretStore + 'static,
         F: Future<Output = Result<S, StoreError>> + Send + 'static,
     {
-        Self::viewing(move |project, location| {
-            let opening = open(project, location);
+        Self::new(move |copy| {
+            let opening = project_of(&copy).map(|Project { id, location }| open(id, location));
             Box::pin(async move {
-                let view: Arc<dyn StoreView> = Arc::new(opening.await?);
+                let view: Arc<dyn StoreView> = Arc::new(opening?.await?);
                 Ok(view)
             })
         })
     }
 
-    /// Opens views with this function.
-    pub(crate) fn viewing(
-        open: impl Fn(ProjectId, Option<Location>) -> BoxFuture<'static, Opened> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(open))
+    /// Opens the store of a copy.
+    pub async fn open(&self, copy: &StoredCopy) -> Opened {
+        (self.0)(copy.clone()).await
     }
+}
 
-    /// Opens the store of a project.
-    pub async fn open(&self, project: ProjectId, location: Option<Location>) -> Opened {
-        (self.0)(project, location).await
-    }
+/// A project at Google, and the location of its secrets where they are regional.
+struct Project {
+    id: ProjectId,
+    location: Option<Location>,
+}
+
+fn project_of(copy: &StoredCopy) -> Result<Project, StoreError> {
+    let StoredCopy::Secret { project, location, .. } = copy else {
+        return Err(unopened(copy, "it is in another store than Google's, which this adapter does not check"));
+    };
+    let invalid = |_error| unopened(copy, "the name of the project or of the location is none of Google's");
+    let id = project.parse().map_err(invalid)?;
+    Ok(Project { id, location: location.as_deref().map(str::parse).transpose().map_err(invalid)? })
+}
+
+/// The error of a store that is not opened.
+pub fn unopened(copy: &StoredCopy, why: &str) -> StoreError {
+    StoreError::new(Operation::Connect, copy.place(), ErrorKind::Invalid).with_detail(why)
 }
 
 impl fmt::Debug for Stores {

@@ -1,7 +1,7 @@
 //! Checks all stored pull secrets against what was reported, on a schedule.
 //!
 //! The replica that holds the Lease checks; without a Lease each replica does. A check lists the clusters of the API and the
-//! secrets of their projects, one page of up to 25,000 secrets a call. No list shows the state of versions, and a change of it does
+//! secrets of their places (projects at Google, folders elsewhere), one page a call. No list shows the state of versions, and a change of it does
 //! not change the secret's etag: a rotation reads the newest version of one secret after the other, a limited number a minute. A
 //! secret that is missing in a list is read before it counts as missing, within the same limit. What differs is confirmed, as the
 //! cluster may have been reconciled since it was listed, and repaired by a run, a limited number a minute.
@@ -29,7 +29,7 @@ use pace::Pace;
 use record::Record;
 use round::{Checked, Read, Repair, Round};
 
-/// Time until a check is repeated that could not read the API or every project.
+/// Time until a check is repeated that could not read the API or every place.
 const RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// Maximum time to read a cluster again before a finding about it counts.
@@ -89,7 +89,7 @@ impl StoreCheck {
         }
     }
 
-    /// Compares all secrets with the lists of their projects; returns true if all could be read.
+    /// Compares all secrets with the lists of their places; returns true if all could be read.
     async fn check(&mut self) -> bool {
         let (started, clock) = (Timestamp::now(), Instant::now());
         let checked = match self.reported(started).await {
@@ -104,8 +104,8 @@ impl StoreCheck {
         let is_complete = failures.is_empty();
         self.context.metrics.store_called("list", *pages);
         self.context.metrics.store_checked(is_complete, is_complete.then_some(started));
-        for (project, error) in failures {
-            tracing::warn!(operation = "check_stores", project, error, "cannot list the secrets of a project");
+        for (place, error) in failures {
+            tracing::warn!(operation = "check_stores", place, error, "cannot list the secrets of a place");
         }
         let is_news = (*clusters, found.len(), failures.len()) != (self.record.clusters, 0, self.record.failures.len());
         let duration_ms = u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -120,8 +120,8 @@ impl StoreCheck {
         self.record.finished = Some(Timestamp::now());
         (self.record.clusters, self.record.pages) = (*clusters, *pages);
         self.record.failures.clear();
-        for (project, why) in failures {
-            self.record.fail(project, why);
+        for (place, why) in failures {
+            self.record.fail(place, why);
         }
         let expiry = started.checked_sub(SignedDuration::from_hours(24)).unwrap_or(Timestamp::MIN);
         self.findings(|findings| findings.expire(expiry));
@@ -139,15 +139,15 @@ impl StoreCheck {
             Ok(Some(finding)) => self.round.add_repair(Repair { reported, finding, read: now }),
             Ok(None) => {}
             Err(error) => {
-                let project = reported.project.as_str();
-                tracing::warn!(operation = "check_stores", project, %error, "cannot read a stored pull secret");
-                self.record.fail(project, &error.to_string());
+                let place = reported.copy.place();
+                tracing::warn!(operation = "check_stores", place, %error, "cannot read a stored pull secret");
+                self.record.fail(&place, &error.to_string());
             }
         }
     }
 
     async fn read(&self, read: Read, reported: &Reported) -> Result<Option<StoreFinding>, StoreError> {
-        let store = self.stores.open(reported.project.clone(), reported.location.clone()).await?;
+        let store = self.stores.open(&reported.copy).await?;
         match read {
             Read::Secret => {
                 self.context.metrics.store_called("find", 1);

@@ -6,7 +6,7 @@ mod overdue;
 mod state;
 
 use fleet_model::condition::{condition_type, known_time};
-use fleet_model::names;
+use fleet_model::{StoredCopy, names};
 use hyperfleet_client::{Generation, Report, Resource, View};
 use jiff::Timestamp;
 use kubernetes::job::JobEnd;
@@ -162,12 +162,12 @@ fn store_check(facts: &Facts) -> Option<StoreCheckView> {
         Observation::Found(None) => return Some(without_record("never checked, or checks are switched off")),
         Observation::Found(Some(record)) => record,
     };
-    let project = facts.report.as_ref().and_then(|report| report.data.get("gcpProject")).and_then(Value::as_str);
+    let place = facts.report.as_ref().and_then(|report| StoredCopy::written(&report.data)).map(|copy| copy.place());
     Some(StoreCheckView {
         last_checked: record.finished,
         versions_checked: record.rotation.finished,
         found: record.findings.iter().find(|finding| finding.cluster == facts.id).cloned(),
-        failure: project.and_then(|project| record.failures.get(project)).cloned(),
+        failure: place.and_then(|place| record.failures.get(&place)).cloned(),
         ..without_record("checked")
     })
 }

@@ -220,7 +220,7 @@ pub struct StoreCheckView {
     /// The last finding about this cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<RecordedFinding>,
-    /// The reason for which the cluster's project could not be read.
+    /// The reason for which the store of the cluster's pull secret could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -326,6 +326,9 @@ impl Facts {
             }
             StoredCopy::AwsSecret { region, folder, name } => {
                 text(copy::AWSS_PLACE) == Some(region) && text("secretPath") == Some(&format!("{folder}/{name}"))
+            }
+            StoredCopy::AzureSecret { vault, name } => {
+                text(copy::AZURES_PLACE) == Some(vault) && text("secretName") == Some(name)
             }
             StoredCopy::VaultSecret { .. } => {
                 copy.vault_path().is_some_and(|path| text("secretPath") == Some(path.as_str()))

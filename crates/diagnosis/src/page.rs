@@ -205,7 +205,7 @@ fn store_check(text: &mut String, check: &StoreCheckView, now: Timestamp) {
         let _infallible = writeln!(text, "  the states of all versions were read by {}", moment(Some(versions), now));
     }
     if let Some(why) = &check.failure {
-        let _infallible = writeln!(text, "  the project could not be read: {}", plain(why));
+        let _infallible = writeln!(text, "  the store could not be read: {}", plain(why));
     }
     if let Some(found) = &check.found {
         let (when, message) = (moment(Some(found.found), now), plain(&found.message));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// One copy of a cluster's pull secret. The adapter reports it before a run writes it, and until it is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -41,6 +42,13 @@ pub enum StoredCopy {
         /// The rest of its name.
         name: String,
     },
+    /// A secret in Azure Key Vault.
+    AzureSecret {
+        /// The address of the vault.
+        vault: String,
+        /// The secret's name.
+        name: String,
+    },
     /// The Kubernetes Secret that HyperShift reads.
     KubernetesSecret {
         /// Its namespace.
@@ -59,6 +67,8 @@ pub const GOOGLES_PLACE: &str = "gcpProject";
 pub const VAULTS_PLACE: &str = "vaultAddress";
 /// The member of a report's data that names the region of a secret in AWS Secrets Manager.
 pub const AWSS_PLACE: &str = "awsRegion";
+/// The member of a report's data that names the vault of a secret in Azure Key Vault.
+pub const AZURES_PLACE: &str = "azureVault";
 
 // === impl StoredCopy ===
 
@@ -77,8 +87,91 @@ impl StoredCopy {
         )
     }
 
-    /// Returns true if both are secrets of one place: of a project and location, a folder at a server, a folder in a region, or
-    /// of the Kubernetes cluster.
+    /// Returns the copy without its name: its place.
+    #[must_use]
+    pub fn without_name(mut self) -> Self {
+        match &mut self {
+            Self::Secret { name, .. }
+            | Self::VaultSecret { name, .. }
+            | Self::AwsSecret { name, .. }
+            | Self::AzureSecret { name, .. }
+            | Self::KubernetesSecret { name, .. } => name.clear(),
+        }
+        self
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Secret { name, .. }
+            | Self::VaultSecret { name, .. }
+            | Self::AwsSecret { name, .. }
+            | Self::AzureSecret { name, .. }
+            | Self::KubernetesSecret { name, .. } => name,
+        }
+    }
+
+    /// Returns the place of a stored copy, for messages: a project, a folder at a server, a folder in a region.
+    pub fn place(&self) -> String {
+        match self {
+            Self::Secret { project, location: None, .. } => project.clone(),
+            Self::Secret { project, location: Some(location), .. } => format!("{project} in {location}"),
+            Self::VaultSecret { server, .. } => {
+                let path = self.vault_path().unwrap_or_default();
+                format!("{} at {server}", path.rsplit_once('/').map_or(path.as_str(), |(folder, _name)| folder))
+            }
+            Self::AwsSecret { region, folder, .. } => format!("{folder} of AWS in {region}"),
+            Self::AzureSecret { vault, .. } => vault.clone(),
+            Self::KubernetesSecret { namespace, .. } => namespace.clone(),
+        }
+    }
+
+    /// Returns true if the data of a run's report name this copy as the one that was written, false if they name another one, or
+    /// one in another store, and `None` if they do not say.
+    pub fn is_written(&self, data: &Map<String, Value>) -> Option<bool> {
+        let text = |member: &str| data.get(member).and_then(Value::as_str);
+        let stores = [GOOGLES_PLACE, VAULTS_PLACE, AWSS_PLACE, AZURES_PLACE];
+        let is_elsewhere = |own: &str| text(own).is_none() && stores.iter().any(|store| text(store).is_some());
+        let path = |path: String| Some(text("secretPath")? == path);
+        let named = match self {
+            Self::Secret { .. } if is_elsewhere(GOOGLES_PLACE) => return Some(false),
+            Self::VaultSecret { .. } if is_elsewhere(VAULTS_PLACE) => return Some(false),
+            Self::AwsSecret { .. } if is_elsewhere(AWSS_PLACE) => return Some(false),
+            Self::AzureSecret { .. } if is_elsewhere(AZURES_PLACE) => return Some(false),
+            Self::Secret { project, location, name } => {
+                let location = location.as_ref().map(|location| format!("/locations/{location}")).unwrap_or_default();
+                let is_path = path(format!("projects/{project}{location}/secrets/{name}"));
+                // Reports of other Jobs have no path.
+                (text(GOOGLES_PLACE)? == project, is_path.unwrap_or(text("secretName")? == name))
+            }
+            Self::VaultSecret { server, .. } => {
+                (text(VAULTS_PLACE)? == server, path(self.vault_path().unwrap_or_default())?)
+            }
+            Self::AwsSecret { region, folder, name } => {
+                (text(AWSS_PLACE)? == region, path(format!("{folder}/{name}"))?)
+            }
+            Self::AzureSecret { vault, name } => (text(AZURES_PLACE)? == vault, text("secretName")? == name),
+            Self::KubernetesSecret { namespace, name } => {
+                (text("namespace")? == namespace, text("k8sSecretName")? == name)
+            }
+        };
+        Some(named == (true, true))
+    }
+
+    /// Returns the stored copy that the data of a run's report name as the one that was written; a report without a list of copies
+    /// is of a global secret at Google.
+    pub fn written(data: &Map<String, Value>) -> Option<Self> {
+        let listed = data.get(MEMBER).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut listed = listed.iter().filter_map(|copy| serde_json::from_value::<Self>(copy.clone()).ok());
+        let is_stored = |copy: &Self| !matches!(copy, Self::KubernetesSecret { .. });
+        let written = listed.find(|copy| is_stored(copy) && copy.is_written(data) == Some(true));
+        let text = |member: &str| data.get(member).and_then(Value::as_str).map(str::to_owned);
+        let global = || Some(Self::Secret { project: text(GOOGLES_PLACE)?, location: None, name: text("secretName")? });
+        written.or_else(global)
+    }
+
+    /// Returns true if both are secrets of one place: of a project and location, a folder at a server, a folder in a region, a
+    /// vault, or of the Kubernetes cluster.
     pub fn is_beside(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -93,6 +186,7 @@ impl StoredCopy {
                 Self::AwsSecret { region, folder, .. },
                 Self::AwsSecret { region: other_region, folder: other_folder, .. },
             ) => (region, folder) == (other_region, other_folder),
+            (Self::AzureSecret { vault, .. }, Self::AzureSecret { vault: other_vault, .. }) => vault == other_vault,
             (Self::KubernetesSecret { .. }, Self::KubernetesSecret { .. }) => true,
             _ => false,
         }
@@ -116,6 +210,7 @@ impl fmt::Display for StoredCopy {
                 write!(formatter, "secret {} at {server}", self.vault_path().unwrap_or_default())
             }
             Self::AwsSecret { region, folder, name } => write!(formatter, "secret {folder}/{name} of AWS in {region}"),
+            Self::AzureSecret { vault, name } => write!(formatter, "secret {name} in {vault}"),
             Self::KubernetesSecret { namespace, name } => write!(formatter, "Kubernetes Secret {namespace}/{name}"),
         }
     }
@@ -136,6 +231,7 @@ mod tests {
             {"kind": "vaultSecret", "server": "https://v:8200", "mount": "secret", "folder": "pull-secrets", "name": "s"},
             {"kind": "vaultSecret", "server": "https://v:8200", "namespace": "fleet/eu", "mount": "kv", "folder": "f", "name": "s"},
             {"kind": "awsSecret", "region": "eu-west-1", "folder": "pull-secrets", "name": "s"},
+            {"kind": "azureSecret", "vault": "https://fleet.vault.azure.net", "name": "s"},
             {"kind": "kubernetesSecret", "namespace": "clusters-cls-1", "name": "cls-1-pull-secret"},
         ]);
         let copies: Vec<StoredCopy> = serde_json::from_value(written.clone()).unwrap();
@@ -149,6 +245,7 @@ mod tests {
                 "secret secret/pull-secrets/s at https://v:8200",
                 "secret fleet/eu/kv/f/s at https://v:8200",
                 "secret pull-secrets/s of AWS in eu-west-1",
+                "secret s in https://fleet.vault.azure.net",
                 "Kubernetes Secret clusters-cls-1/cls-1-pull-secret",
             ]
         );

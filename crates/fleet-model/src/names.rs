@@ -246,6 +246,8 @@ pub const CREATED_BY: &str = "pullsecret-adapter";
 pub const STORE_VAULT: &str = "vault";
 /// The value of [`SECRET_STORE`](variable::SECRET_STORE) for AWS Secrets Manager.
 pub const STORE_AWS: &str = "aws";
+/// The value of [`SECRET_STORE`](variable::SECRET_STORE) for Azure Key Vault.
+pub const STORE_AZURE: &str = "azure";
 /// The value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "hyperfleet";
 /// The value of [`LABEL_ADAPTER`].

@@ -44,6 +44,9 @@ pub struct Details {
     /// The region at AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aws_region: Option<String>,
+    /// The address of the vault at Azure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub azure_vault: Option<String>,
     /// The generation that the run acted for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
@@ -98,6 +101,7 @@ impl Details {
             gcp_project: settings.project().map(ToString::to_string),
             vault_address: settings.vault_address().map(str::to_owned),
             aws_region: settings.aws_region().map(str::to_owned),
+            azure_vault: settings.azure_vault().map(str::to_owned),
             generation: settings.identity.generation.map(|generation| generation.to_string()),
             namespace: key.map(|key| key.namespace.clone()),
             k8s_secret_name: key.map(|key| key.name.clone()),

@@ -2,6 +2,8 @@
 
 mod aws;
 mod aws_store;
+mod azure;
+mod azure_store;
 mod kubernetes_secret;
 mod parse;
 mod resolve;
@@ -155,6 +157,12 @@ impl Settings {
         Some(settings.region.as_str())
     }
 
+    /// Returns the address of the vault at Azure; `None` for another store.
+    pub(crate) fn azure_vault(&self) -> Option<&str> {
+        let Some(StoreSettings::Azure(settings)) = &self.store else { return None };
+        Some(settings.vault.as_str())
+    }
+
     /// Returns the name of the store, for people.
     pub(crate) fn store_name(&self) -> &'static str {
         self.store.as_ref().map_or("no store", StoreSettings::name)
@@ -166,6 +174,7 @@ impl Settings {
             Some(StoreSettings::Google(_)) => "gcp-secret-manager",
             Some(StoreSettings::Vault(_)) => "vault",
             Some(StoreSettings::Aws(_)) => "aws-secrets-manager",
+            Some(StoreSettings::Azure(_)) => "azure-key-vault",
             None => KUBERNETES_SECRET_PHASE,
         }
     }

@@ -96,19 +96,20 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
         let holder = given.identity.clone().unwrap_or_else(made_up);
         Leadership::new(cluster.clone(), plan.namespace.clone(), lease, holder)
     });
-    let stores = Some(google_stores(plan.config.spec.store_check.endpoint.as_deref())?);
+    let stores = Some(stores(plan)?);
     Ok(Parts { broker, cluster, leadership, stores })
 }
 
-/// Returns the secret stores of all projects, as this process's identity sees them.
-fn google_stores(endpoint: Option<&str>) -> anyhow::Result<Stores> {
+/// Returns the secret stores as this process's identity sees them.
+fn stores(plan: &Plan) -> anyhow::Result<Stores> {
+    let endpoint = plan.config.spec.store_check.endpoint.as_deref();
     let custom = endpoint.map(|endpoint| endpoint.parse().map(Endpoint::Custom));
     let custom = custom.transpose().context("spec.storeCheck.endpoint")?;
     let endpoint = match custom {
         Some(custom) => custom,
         None => crate::store::endpoint()?,
     };
-    Ok(crate::store::stores(endpoint))
+    Ok(crate::store::stores(endpoint, plan.store.clone()))
 }
 
 fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {

@@ -13,7 +13,7 @@ use diagnosis::doctor::facts::{ApiFacts, BrokerFacts, Facts, FileFacts, StoreFac
 use diagnosis::doctor::{self, decide, observe};
 use jiff::Timestamp;
 use message_broker::{Broker, Subscription};
-use secret_store::{AnyStore, StoreSettings, VaultLogin};
+use secret_store::{AnyStore, AzureIdentity, StoreSettings, VaultLogin};
 use sentinel::settings::table::EVENTS;
 use sentinel::settings::{self, EventsSettings};
 
@@ -115,6 +115,7 @@ async fn observe_store(settings: &StoreSettings) -> StoreFacts {
         StoreSettings::Aws(settings) => {
             StorePlace::Aws { region: settings.region.to_string(), folder: settings.folder.clone() }
         }
+        StoreSettings::Azure(settings) => StorePlace::Azure { vault: settings.vault.to_string() },
     };
     match AnyStore::connect(settings, None).await {
         Ok(store) => observe::store(&store, place).await,
@@ -127,6 +128,9 @@ type NamedFile = (&'static str, PathBuf);
 
 /// The setting of the certificate authorities of OpenBao or Vault.
 const VAULT_AUTHORITIES: &str = "VAULT_CACERT";
+
+/// The setting of the certificate authorities of Azure Key Vault.
+const AZURES_AUTHORITIES: &str = "AZURE_CA_FILE";
 
 /// The files that the identity at a store is made of.
 fn files_of(store: &StoreSettings) -> anyhow::Result<Vec<NamedFile>> {
@@ -142,6 +146,15 @@ fn files_of(store: &StoreSettings) -> anyhow::Result<Vec<NamedFile>> {
             return Ok(files.map(|(variable, path)| (variable, path.clone())).collect());
         }
         StoreSettings::Google(_) => &["GOOGLE_APPLICATION_CREDENTIALS", "SECRET_MANAGER_EMULATOR_TOKEN_FILE"],
+        StoreSettings::Azure(settings) => {
+            let token = match &settings.identity {
+                AzureIdentity::Workload { token_file, .. } => Some(("AZURE_FEDERATED_TOKEN_FILE", token_file)),
+                AzureIdentity::ManagedIdentity { .. } => None,
+            };
+            let authorities = settings.ca_file.as_ref().map(|path| (AZURES_AUTHORITIES, path));
+            let files = [token, authorities].into_iter().flatten();
+            return Ok(files.map(|(variable, path)| (variable, path.clone())).collect());
+        }
         StoreSettings::Aws(_) => &["AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"],
     };
     let mut files = Vec::new();
@@ -153,7 +166,7 @@ fn files_of(store: &StoreSettings) -> anyhow::Result<Vec<NamedFile>> {
 
 /// Observes a file that is set.
 fn file((setting, path): NamedFile) -> FileFacts {
-    if setting == client::CA_FILE.flag || setting == VAULT_AUTHORITIES {
+    if [client::CA_FILE.flag, VAULT_AUTHORITIES, AZURES_AUTHORITIES].contains(&setting) {
         observe::certificate_file(setting, path)
     } else {
         observe::credential_file(setting, path)

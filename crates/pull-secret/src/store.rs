@@ -1,10 +1,10 @@
-//! The secret store as the fleet's commands reach it: one place of it.
+//! The secret store as the fleet's commands reach it, one place of it, and as the adapter checks it.
+
+mod checked;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use adapter::Stores;
 use anyhow::Context as _;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::proxy;
@@ -12,12 +12,14 @@ use fleet_model::StoredCopy;
 use pull_secret_job::settings::resolve_store;
 use pull_secret_job::sweep;
 use secret_store::{
-    AnyStore, AwsSettings, Endpoint, GoogleProjects, ListedSecrets, Metadata, SecretId, SecretStore as _, Settings,
+    AnyStore, AwsSettings, AzureSettings, Endpoint, ListedSecrets, Metadata, SecretId, SecretStore as _, Settings,
     StoreError, StoreSettings, VaultSettings,
 };
 
 use crate::cli::StoreFlags;
 use crate::context::Chosen;
+
+pub(crate) use checked::stores;
 
 /// Maximum time of one call to the store: a page may have 25,000 secrets.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -52,7 +54,8 @@ pub(crate) fn settings(
     match &mut store {
         StoreSettings::Google(Settings { call_timeout: limit, .. })
         | StoreSettings::Vault(VaultSettings { call_timeout: limit, .. })
-        | StoreSettings::Aws(AwsSettings { call_timeout: limit, .. }) => *limit = call_timeout,
+        | StoreSettings::Aws(AwsSettings { call_timeout: limit, .. })
+        | StoreSettings::Azure(AzureSettings { call_timeout: limit, .. }) => *limit = call_timeout,
     }
     match proxied(&store) {
         None => Ok(Some(store)),
@@ -118,6 +121,7 @@ fn named(settings: &StoreSettings, name: String) -> StoredCopy {
         StoreSettings::Aws(AwsSettings { region, folder, .. }) => {
             StoredCopy::AwsSecret { region: region.to_string(), folder: folder.clone(), name }
         }
+        StoreSettings::Azure(AzureSettings { vault, .. }) => StoredCopy::AzureSecret { vault: vault.to_string(), name },
     }
 }
 
@@ -132,13 +136,4 @@ pub(crate) async fn managed(store: &AnyStore) -> Result<BTreeMap<SecretId, Metad
             return Ok(listed);
         }
     }
-}
-
-/// Returns the stores of all projects at Google, for the adapter's checks.
-pub(crate) fn stores(endpoint: Endpoint) -> Stores {
-    let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
-    Stores::new(move |project, location| {
-        let projects = Arc::clone(&projects);
-        async move { projects.client(project, location).await }
-    })
 }

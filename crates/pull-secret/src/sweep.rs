@@ -260,7 +260,8 @@ impl Places {
             (
                 StoredCopy::Secret { name, .. }
                 | StoredCopy::VaultSecret { name, .. }
-                | StoredCopy::AwsSecret { name, .. },
+                | StoredCopy::AwsSecret { name, .. }
+                | StoredCopy::AzureSecret { name, .. },
                 _,
             ) => {
                 self.store.delete(&name.parse()?, &finding.revision).await?;

@@ -6,6 +6,8 @@ use daemon::calls::CallLog;
 
 #[cfg(feature = "aws")]
 use crate::AwsStore;
+#[cfg(feature = "azure")]
+use crate::AzureStore;
 #[cfg(feature = "google")]
 use crate::GoogleSecretManager;
 #[cfg(feature = "vault")]
@@ -26,6 +28,9 @@ pub enum AnyStore {
     /// AWS Secrets Manager.
     #[cfg(feature = "aws")]
     Aws(Box<AwsStore>),
+    /// Azure Key Vault.
+    #[cfg(feature = "azure")]
+    Azure(Box<AzureStore>),
 }
 
 /// The value of an expression in which the client of `$any` has the name `$store`.
@@ -38,6 +43,8 @@ macro_rules! with_client {
             AnyStore::Vault($store) => $value,
             #[cfg(feature = "aws")]
             AnyStore::Aws($store) => $value,
+            #[cfg(feature = "azure")]
+            AnyStore::Azure($store) => $value,
         }
     };
 }
@@ -66,7 +73,11 @@ impl AnyStore {
                 let store = AwsStore::connect(&crate::AwsSettings { calls, ..settings }).await?;
                 Ok(Self::Aws(Box::new(store)))
             }
-            #[cfg(not(all(feature = "aws", feature = "google", feature = "vault")))]
+            #[cfg(feature = "azure")]
+            StoreSettings::Azure(settings) => {
+                Ok(Self::Azure(Box::new(AzureStore::connect(&crate::AzureSettings { calls, ..settings })?)))
+            }
+            #[cfg(not(all(feature = "aws", feature = "azure", feature = "google", feature = "vault")))]
             other => {
                 let error = StoreError::new(crate::Operation::Connect, other.name(), crate::ErrorKind::Invalid);
                 Err(error.with_detail("this build has no client of that store"))

@@ -18,9 +18,8 @@ mod tags;
 mod text;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_secretsmanager::types::ReplicaRegionType;
 use secrecy::ExposeSecret as _;
@@ -30,6 +29,7 @@ use crate::contract::{
     Records, Replication, Secret, Version, VersionState, VersionSummary,
 };
 use crate::error::{ErrorKind, Operation};
+use crate::passed_over::PassedOver;
 use crate::{AwsSettings, SecretId, SecretStore, StoreError, VersionNumber};
 
 use client::{Call, Session, kind};
@@ -45,11 +45,6 @@ pub struct AwsStore {
     session: Session,
     passed_over: PassedOver,
 }
-
-/// The secrets of which this client has seen a version above the current one, by the id of the current one. A caller that saw that
-/// version as disabled decides without its record, so the next addition is on top of this current version and no other.
-#[derive(Default)]
-struct PassedOver(Mutex<BTreeMap<SecretId, String>>);
 
 // === impl AwsStore ===
 
@@ -149,32 +144,6 @@ impl AwsStore {
         }
         let found = self.get_by_id(call, secret, id.to_owned()).await?;
         Ok(found.map_or(Version::Absent, |found| Version::Live(LiveVersion::without_record(found.content))))
-    }
-}
-
-// === impl PassedOver ===
-
-impl PassedOver {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SecretId, String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a version that is disabled, and the current one then. The first note stays: what has become current since may be
-    /// what was passed over.
-    fn note(&self, secret: &SecretId, current: Option<String>) {
-        if let Some(current) = current {
-            self.lock().entry(secret.clone()).or_insert(current);
-        }
-    }
-
-    /// Forgets a secret: the current version was seen itself.
-    fn forget(&self, secret: &SecretId) {
-        self.lock().remove(secret);
-    }
-
-    /// Returns false if another version than the noted one is current now; it is looked at anew then.
-    fn still_holds(&self, secret: &SecretId, current: Option<&str>) -> bool {
-        self.lock().remove(secret).is_none_or(|noted| current == Some(noted.as_str()))
     }
 }
 

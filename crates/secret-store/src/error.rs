@@ -71,7 +71,7 @@ pub type StoreError = ServiceError<ErrorKind>;
 
 impl Operation {
     /// Returns the name of the operation's call in metrics, at every store that of Google's API.
-    #[cfg(any(feature = "aws", feature = "google", feature = "vault"))]
+    #[cfg(any(feature = "aws", feature = "azure", feature = "google", feature = "vault"))]
     pub(crate) fn metric_name(self) -> &'static str {
         match self {
             Self::Connect => "connect",

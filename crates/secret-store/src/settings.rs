@@ -20,6 +20,8 @@ pub enum StoreSettings {
     Vault(VaultSettings),
     /// AWS Secrets Manager.
     Aws(AwsSettings),
+    /// Azure Key Vault.
+    Azure(AzureSettings),
 }
 
 /// Project, location and endpoint of the secrets, and the time limit of a call.
@@ -121,6 +123,45 @@ pub struct AwsKeys {
     pub secret: SecretString,
 }
 
+/// Vault and identity of secrets in Azure Key Vault, and the time limit of a call.
+#[derive(Clone, Debug)]
+pub struct AzureSettings {
+    /// Address of the vault, such as `https://NAME.vault.azure.net`; `https` also on this machine.
+    pub vault: EndpointUrl,
+    /// Identity.
+    pub identity: AzureIdentity,
+    /// File with the certificate authorities of the vault and of the service for tokens, in PEM; `None` for the system's.
+    pub ca_file: Option<PathBuf>,
+    /// True if a deleted secret is purged at once, so that its name can be used again. A vault with purge protection refuses
+    /// that.
+    pub purge: bool,
+    /// Time limit of a call of this crate, all its requests and the time for a token included.
+    pub call_timeout: Duration,
+    /// Record of each request, for a program that runs once.
+    pub calls: Option<CallLog>,
+}
+
+/// Identity at Azure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AzureIdentity {
+    /// A workload identity: a signed token of this workload, such as that of a Kubernetes service account, is exchanged.
+    Workload {
+        /// Address of the service for tokens: `https://login.microsoftonline.com`, or that of another cloud.
+        authority: EndpointUrl,
+        /// Id of the tenant.
+        tenant: String,
+        /// Id of the application or of the managed identity.
+        client_id: String,
+        /// File with the signed token.
+        token_file: PathBuf,
+    },
+    /// The managed identity of the machine or of the App Service.
+    ManagedIdentity {
+        /// Id of a user-assigned identity; `None` for the system-assigned one.
+        client_id: Option<String>,
+    },
+}
+
 /// Endpoint of a store, and the identity that is sent to it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Endpoint {
@@ -157,6 +198,7 @@ impl StoreSettings {
             Self::Google(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
             Self::Aws(_) => "AWS Secrets Manager",
+            Self::Azure(_) => "Azure Key Vault",
         }
     }
 
@@ -166,6 +208,7 @@ impl StoreSettings {
             Self::Google(settings) => settings.plain_host(),
             Self::Vault(settings) => settings.address.plain_host(),
             Self::Aws(settings) => settings.endpoint.as_ref().and_then(EndpointUrl::plain_host),
+            Self::Azure(settings) => settings.vault.plain_host(),
         }
     }
 }

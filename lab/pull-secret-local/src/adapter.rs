@@ -64,7 +64,7 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
     });
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
     let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
-    let parts = adapter::Parts { broker, cluster, leadership: None, stores: store.views() };
+    let parts = adapter::Parts { broker, cluster, leadership: None, stores: Some(store.views()) };
     let plan = plan.map_err(Faults::of_configuration)?;
     let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await;
     adapter.context("the adapter cannot start")

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adapter::Stores;
+use adapter::{StoreView, Stores, unopened};
 use daemon::environment::{Environment as _, ProcessEnvironment};
+use fleet_model::StoredCopy;
 use fleet_model::names::{self, variable};
-use secret_store::{AwsSettings, Endpoint, GoogleProjects, VaultLogin, VaultSettings};
+use secret_store::{AnyStore, AwsSettings, Endpoint, GoogleProjects, StoreSettings, VaultLogin, VaultSettings};
 use serde_json::{Value, json};
 
 use crate::options::{AWS_ENDPOINT_VARIABLE, STORE_TIMEOUT, TOKEN_FILE_VARIABLE};
@@ -144,13 +145,36 @@ impl StorePlace {
         }
     }
 
-    /// Returns the view by which the adapter checks what is stored; `None` where it cannot.
-    pub(crate) fn views(&self) -> Option<Stores> {
-        let Self::SecretManager(endpoint) = self else { return None };
-        let projects = Arc::new(GoogleProjects::new(endpoint.clone(), STORE_TIMEOUT));
-        Some(Stores::new(move |project, location| {
-            let projects = Arc::clone(&projects);
-            async move { projects.client(project, location).await }
-        }))
+    /// Returns the views by which the adapter checks what is stored.
+    pub(crate) fn views(&self) -> Stores {
+        if let Self::SecretManager(endpoint) = self {
+            let projects = Arc::new(GoogleProjects::new(endpoint.clone(), STORE_TIMEOUT));
+            return Stores::of_projects(move |project, location| {
+                let projects = Arc::clone(&projects);
+                async move { projects.client(project, location).await }
+            });
+        }
+        let place = self.clone();
+        Stores::new(move |copy| {
+            let settings = place.settings_of(&copy);
+            Box::pin(async move {
+                let settings = settings.ok_or_else(|| unopened(&copy, "it is in another store than this fleet's"))?;
+                let view: Arc<dyn StoreView> = Arc::new(AnyStore::connect(&settings, None).await?);
+                Ok(view)
+            })
+        })
+    }
+
+    /// Returns the settings of the client of a copy's folder in OpenBao, Vault or AWS; `None` for a copy elsewhere.
+    fn settings_of(&self, copy: &StoredCopy) -> Option<StoreSettings> {
+        match (self, copy) {
+            (Self::Vault(vault), StoredCopy::VaultSecret { folder, .. }) => {
+                Some(StoreSettings::Vault(VaultSettings { folder: folder.parse().ok()?, ..vault.clone() }))
+            }
+            (Self::Aws(aws), StoredCopy::AwsSecret { folder, .. }) => {
+                Some(StoreSettings::Aws(AwsSettings { folder: folder.clone(), ..aws.clone() }))
+            }
+            _ => None,
+        }
     }
 }

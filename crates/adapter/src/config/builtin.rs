@@ -27,6 +27,8 @@ const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, "spec.gcp.projectId != nil"];
 /// The built-in precondition of a run that stores at AWS.
 const AWSS_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "aws""#];
+/// The built-in precondition of a run that stores at Azure.
+const AZURES_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "azure""#];
 /// The built-in precondition of every run. A reference to a Secret is equivalent to the content itself.
 const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
 
@@ -85,6 +87,7 @@ pub(super) fn complete(config: &mut Config) {
         StoreKind::Google => &GOOGLES_PRECONDITIONS,
         StoreKind::Vault => &[],
         StoreKind::Aws => &AWSS_PRECONDITIONS,
+        StoreKind::Azure => &AZURES_PRECONDITIONS,
     };
     preconditions.get_or_insert_with(|| of_store.iter().chain([&PRECONDITION]).copied().map(expression).collect());
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());

@@ -1,6 +1,6 @@
 //! Checks a configuration as a whole.
 
-use ::secret_store::StorePath;
+use ::secret_store::{EndpointUrl, StorePath};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -73,10 +73,14 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
 
 /// Checks the secret store; the error lists every fault.
 fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
-    let SecretStore { kind, folder, vault, aws } = &spec.secret_store;
+    let SecretStore { kind, folder, vault, aws, azure } = &spec.secret_store;
     let mut faults = Vec::new();
     let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
-    let blocks = [("vault", StoreKind::Vault, is_vault_given), ("aws", StoreKind::Aws, aws.region.is_some())];
+    let blocks = [
+        ("vault", StoreKind::Vault, is_vault_given),
+        ("aws", StoreKind::Aws, aws.region.is_some()),
+        ("azure", StoreKind::Azure, azure.vault_url.is_some()),
+    ];
     for (block, of_block, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && kind != of_block) {
         let named = of_block.name().unwrap_or_default();
         faults.push(format!("spec.secretStore.{block}: has no effect without spec.secretStore.type {named}"));
@@ -85,8 +89,9 @@ fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
         let adapter_type = builtin::PULL_SECRET;
         faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
     }
-    if *kind == StoreKind::Google && folder.is_some() {
-        faults.push("spec.secretStore.folder: has no effect with spec.secretStore.type google".to_owned());
+    if matches!(kind, StoreKind::Google | StoreKind::Azure) && folder.is_some() {
+        let named = kind.name().unwrap_or("google");
+        faults.push(format!("spec.secretStore.folder: has no effect with spec.secretStore.type {named}"));
     }
     if *kind != StoreKind::Google && spec.limits.project_variable.is_some() {
         faults.push("spec.limits.projectVariable: has no effect without spec.secretStore.type google".to_owned());
@@ -111,6 +116,14 @@ fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
         StoreKind::Aws => {
             let region = parsed("spec.secretStore.aws.region", aws.region.as_deref(), &mut faults);
             region.zip(folder).map(|(region, folder)| StorePlan::Aws(AwsPlan { region, folder }))
+        }
+        StoreKind::Azure => {
+            const VAULT: &str = "spec.secretStore.azure.vaultUrl";
+            let vault = parsed::<EndpointUrl>(VAULT, azure.vault_url.as_deref(), &mut faults);
+            if vault.as_ref().is_some_and(|vault| vault.plain_host().is_some()) {
+                faults.push(format!("{VAULT}: must be an https:// address"));
+            }
+            vault.map(StorePlan::Azure)
         }
     };
     plan.filter(|_| faults.is_empty()).ok_or(faults)

@@ -25,6 +25,8 @@ daemon::settings! {
         pub vault: Vault,
         /// AWS Secrets Manager
         pub aws: Aws,
+        /// Azure Key Vault
+        pub azure: Azure,
     }
 }
 
@@ -58,6 +60,18 @@ daemon::settings! {
     }
 }
 
+daemon::settings! {
+    /// The place of pull secrets in Azure Key Vault.
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Azure {
+        /// Address of the vault in Azure Key Vault, such as https://NAME.vault.azure.net
+        #[serde(default)]
+        pub vault_url: Option<String> =
+            Row::at("spec.secretStore.azure.vaultUrl").unset("required with spec.secretStore.type azure"),
+    }
+}
+
 daemon::choices! {
     /// Kind of the secret store.
     #[derive(JsonSchema)]
@@ -68,6 +82,8 @@ daemon::choices! {
         Vault = "vault" | "openbao",
         /// AWS Secrets Manager.
         Aws = "aws",
+        /// Azure Key Vault.
+        Azure = "azure",
     }
 }
 
@@ -80,6 +96,8 @@ pub enum StorePlan {
     Vault(VaultPlan),
     /// AWS Secrets Manager.
     Aws(AwsPlan),
+    /// The vault in Azure Key Vault.
+    Azure(EndpointUrl),
 }
 
 /// The place of pull secrets in OpenBao or Vault.
@@ -118,13 +136,14 @@ pub(super) fn setting_of(name: &str) -> Option<&'static str> {
         variable::VAULT_MOUNT => Some("spec.secretStore.vault.mount"),
         variable::VAULT_FOLDER | variable::AWS_FOLDER => Some("spec.secretStore.folder"),
         variable::AWS_REGION => Some("spec.secretStore.aws.region"),
+        variable::AZURE_KEY_VAULT_URL => Some("spec.secretStore.azure.vaultUrl"),
         _ => None,
     }
 }
 
 /// Returns true for a variable that decides as whom a Job acts at a store, or at which address.
 pub(super) fn is_of_identity(name: &str) -> bool {
-    let families = ["VAULT_", "AWS_", "SECRET_MANAGER_", "GOOGLE_"];
+    let families = ["VAULT_", "AWS_", "AZURE_", "SECRET_MANAGER_", "GOOGLE_"];
     name == "GCP_SECRET_MANAGER_ENDPOINT" || families.iter().any(|family| name.starts_with(family))
 }
 
@@ -140,6 +159,8 @@ impl StoreKind {
             store == Some(Self::Vault)
         } else if begins("AWS_") {
             store == Some(Self::Aws)
+        } else if begins("AZURE_") {
+            store == Some(Self::Azure)
         } else {
             store == Some(Self::Google) || !(begins("GCP_") || begins("SECRET_MANAGER_"))
         }
@@ -151,6 +172,7 @@ impl StoreKind {
             Self::Google => None,
             Self::Vault => Some(names::STORE_VAULT),
             Self::Aws => Some(names::STORE_AWS),
+            Self::Azure => Some(names::STORE_AZURE),
         }
     }
 }
@@ -164,6 +186,7 @@ impl StorePlan {
             Self::Google => StoreKind::Google,
             Self::Vault(_) => StoreKind::Vault,
             Self::Aws(_) => StoreKind::Aws,
+            Self::Azure(_) => StoreKind::Azure,
         }
     }
 }

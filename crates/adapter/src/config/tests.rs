@@ -216,13 +216,35 @@ fn a_place_in_vault_that_is_incomplete_or_contradictory_is_refused(
 #[case("{type: aws}", Some("spec.secretStore.aws.region: missing"))]
 #[case("{type: aws, aws: {region: 'eu west'}}", Some("spec.secretStore.aws.region: must be a location"))]
 #[case("{type: aws, aws: {region: eu-west-1}, folder: a//b}", Some("spec.secretStore.folder: must be parts"))]
-#[case("{type: azure}", Some("spec.secretStore.type: must be"))]
+#[case("{type: oracle}", Some("spec.secretStore.type: must be"))]
 fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&str>) {
     let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
     match (read(&text), expect) {
         (Ok(Plan { store: StorePlan::Aws(aws), preconditions, .. }), None) => {
             assert_eq!((aws.region.as_str(), aws.folder.value.as_deref()), ("eu-west-1", Some("tenants")));
             assert_eq!(preconditions.len(), 2);
+        }
+        (Err(faults), Some(expect)) => assert!(faults.join("\n").contains(expect), "{faults:?}"),
+        (read, _) => panic!("{read:?}"),
+    }
+}
+
+#[rstest]
+#[case("{type: azure, azure: {vaultUrl: 'https://Fleet.vault.azure.net/'}}", None)]
+#[case("{type: azure}", Some("spec.secretStore.azure.vaultUrl: missing"))]
+#[case(
+    "{type: azure, azure: {vaultUrl: 'http://127.0.0.1:1'}}",
+    Some("spec.secretStore.azure.vaultUrl: must be an https:// address")
+)]
+#[case(
+    "{type: azure, azure: {vaultUrl: 'https://f.vault.azure.net'}, folder: f}",
+    Some("spec.secretStore.folder: has no effect with spec.secretStore.type azure")
+)]
+fn pull_secrets_are_stored_at_azure(#[case] store: &str, #[case] expect: Option<&str>) {
+    let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
+    match (read(&text), expect) {
+        (Ok(Plan { store: StorePlan::Azure(vault), preconditions, .. }), None) => {
+            assert_eq!((vault.as_str(), preconditions.len()), ("https://fleet.vault.azure.net", 2));
         }
         (Err(faults), Some(expect)) => assert!(faults.join("\n").contains(expect), "{faults:?}"),
         (read, _) => panic!("{read:?}"),

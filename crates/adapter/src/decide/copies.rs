@@ -60,7 +60,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if !is_stored {
         return with_copies(facts, plan, &recorded);
     }
-    let written: Vec<_> = planned.iter().map(|copy| is_written(copy, &plan.data)).collect();
+    let written: Vec<_> = planned.iter().map(|copy| copy.is_written(&plan.data)).collect();
     if let Some(copy) =
         planned.iter().zip(&written).find_map(|(copy, written)| (*written == Some(false)).then_some(copy))
     {
@@ -156,36 +156,6 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: &NotDeleted, plan: &mut Plan
         return CleanUp::InProgress(format!("{message}; retrying with another clean-up Job"));
     }
     CleanUp::Failed(format!("{message}; retrying with another clean-up Job in {}", format_wait(wait)), wait)
-}
-
-/// Returns true if the data of the last successful run name this copy, false if they name another one, or one in another
-/// store, and `None` if they do not say.
-fn is_written(copy: &StoredCopy, data: &Map<String, Value>) -> Option<bool> {
-    let text = |member: &str| data.get(member).and_then(Value::as_str);
-    let stores = [copy::GOOGLES_PLACE, copy::VAULTS_PLACE, copy::AWSS_PLACE];
-    let is_elsewhere = |own: &str| text(own).is_none() && stores.iter().any(|store| text(store).is_some());
-    let path = |path: String| Some(text("secretPath")? == path);
-    let named = match copy {
-        StoredCopy::Secret { .. } if is_elsewhere(copy::GOOGLES_PLACE) => return Some(false),
-        StoredCopy::VaultSecret { .. } if is_elsewhere(copy::VAULTS_PLACE) => return Some(false),
-        StoredCopy::AwsSecret { .. } if is_elsewhere(copy::AWSS_PLACE) => return Some(false),
-        StoredCopy::Secret { project, location, name } => {
-            let location = location.as_ref().map(|location| format!("/locations/{location}")).unwrap_or_default();
-            let is_path = path(format!("projects/{project}{location}/secrets/{name}"));
-            // Reports of other Jobs have no path.
-            (text(copy::GOOGLES_PLACE)? == project, is_path.unwrap_or(text("secretName")? == name))
-        }
-        StoredCopy::VaultSecret { server, .. } => {
-            (text(copy::VAULTS_PLACE)? == server, path(copy.vault_path().unwrap_or_default())?)
-        }
-        StoredCopy::AwsSecret { region, folder, name } => {
-            (text(copy::AWSS_PLACE)? == region, path(format!("{folder}/{name}"))?)
-        }
-        StoredCopy::KubernetesSecret { namespace, name } => {
-            (text("namespace")? == namespace, text("k8sSecretName")? == name)
-        }
-    };
-    Some(named == (true, true))
 }
 
 /// Returns the reason why a run for another destination cannot start, if there is one.

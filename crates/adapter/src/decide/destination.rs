@@ -63,6 +63,7 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
         StorePlan::Aws(AwsPlan { region, folder }) => {
             Ok(StoredCopy::AwsSecret { region: region.to_string(), folder: chosen(folder, config, facts)?, name })
         }
+        StorePlan::Azure(vault) => Ok(StoredCopy::AzureSecret { vault: vault.to_string(), name }),
     }
 }
 
@@ -93,6 +94,8 @@ pub(super) fn refused_copies<'a>(
             StoredCopy::VaultSecret { folder, .. } | StoredCopy::AwsSecret { folder, .. } => {
                 rule.folders.iter().any(|pattern| matches(pattern, folder))
             }
+            // Resources choose no vault.
+            StoredCopy::AzureSecret { .. } => true,
             StoredCopy::KubernetesSecret { namespace, .. } => {
                 rule.namespaces.iter().any(|pattern| matches(pattern, namespace))
             }

@@ -1,6 +1,6 @@
 //! Compares a stored pull secret with what the adapter has reported about it.
 
-use fleet_model::{ClusterId, Generation, Owner, StoredCopy, copy, names};
+use fleet_model::{ClusterId, Generation, Owner, StoredCopy, names};
 use hyperfleet_client::{Resource, View};
 use jiff::{SignedDuration, Timestamp};
 use secret_store::{Location, Metadata, ProjectId, SecretId, VersionNumber, VersionState, VersionSummary};
@@ -11,10 +11,8 @@ use serde_json::Value;
 pub struct Reported {
     /// The cluster that it belongs to.
     pub cluster: ClusterId,
-    /// The project that it is stored in.
-    pub project: ProjectId,
-    /// The location of a regional secret.
-    pub location: Option<Location>,
+    /// The copy in the store.
+    pub copy: StoredCopy,
     /// Its name.
     pub secret: SecretId,
     /// The version that holds the pull secret.
@@ -86,25 +84,26 @@ impl Reported {
         if !is_current || now.duration_since(since) < settle {
             return None;
         }
-        let data = report.get("data")?;
-        let text = |member: &str| data.get(member).and_then(Value::as_str);
-        let (project, name) = (text("gcpProject")?, text("secretName")?);
-        let location = location(data, project, name);
+        let data = report.get("data")?.as_object()?;
+        let copy = StoredCopy::written(data)?;
+        if let StoredCopy::Secret { project, location, .. } = &copy {
+            project.parse::<ProjectId>().ok()?;
+            location.as_deref().map(str::parse::<Location>).transpose().ok()?;
+        }
         Some(Self {
             cluster: resource.id.parse().ok()?,
-            location: location.map(|location| location.parse()).transpose().ok()?,
-            project: project.parse().ok()?,
-            secret: name.parse().ok()?,
+            secret: copy.name().parse().ok()?,
+            copy,
             version: data.get("secretVersion")?.as_u64().and_then(VersionNumber::new)?,
             generation: resource.generation,
             incarnation: resource.created_time.map(|time| time.to_string()),
-            digest: text("digest").map(str::to_owned),
+            digest: data.get("digest").and_then(Value::as_str).map(str::to_owned),
         })
     }
 
     /// Compares the metadata of the secret with the report.
     pub fn compare(&self, found: Option<&Metadata>) -> Option<StoreFinding> {
-        let named = format!("secret {} of project {}", self.secret, self.project);
+        let named = &self.copy;
         let finding = |kind, message: String| Some(StoreFinding { kind, message });
         let Some(found) = found else {
             return finding(FindingKind::SecretMissing, format!("{named} does not exist any more"));
@@ -142,7 +141,7 @@ impl Reported {
 
     /// Compares the newest version of the secret with the report.
     pub fn compare_version(&self, newest: Option<&VersionSummary>) -> Option<StoreFinding> {
-        let named = format!("secret {} of project {}", self.secret, self.project);
+        let named = &self.copy;
         let Some(VersionSummary { number, state }) = newest else {
             let message = format!("{named} has no version any more");
             return Some(StoreFinding { kind: FindingKind::VersionMissing, message });
@@ -158,17 +157,6 @@ impl Reported {
         };
         Some(StoreFinding { kind, message: format!("version {number} of {named}, the newest, is {state}") })
     }
-}
-
-/// Returns the location of the copy with this project and name, as the report has it; `None` for a global secret.
-fn location(data: &Value, project: &str, name: &str) -> Option<String> {
-    let copies = data.get(copy::MEMBER).and_then(Value::as_array)?;
-    let copies = copies.iter().filter_map(|copy| serde_json::from_value(copy.clone()).ok());
-    let mut locations = copies.filter_map(|copy| match copy {
-        StoredCopy::Secret { project: of, location, name: called } if of == project && called == name => location,
-        _ => None,
-    });
-    locations.next()
 }
 
 #[cfg(test)]

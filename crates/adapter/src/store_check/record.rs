@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Record {
     /// Start of the last check that was completed.
     pub started: Option<Timestamp>,
-    /// End of the last check that was completed, in all projects or in some.
+    /// End of the last check that was completed, in all places or in some.
     pub finished: Option<Timestamp>,
     /// Number of clusters whose secrets were compared.
     pub clusters: u64,
@@ -23,7 +23,7 @@ pub struct Record {
     pub pages: u64,
     /// The newest findings, the newest first.
     pub findings: Vec<RecordedFinding>,
-    /// Projects that could not be read, and why.
+    /// Places that could not be read, projects at Google, and why.
     pub failures: BTreeMap<String, String>,
     /// The rotation through all versions, whose states no list shows.
     pub rotation: Rotation,
@@ -105,10 +105,10 @@ impl Record {
         self.findings.truncate(MAX_FINDINGS);
     }
 
-    /// Records that a project could not be read; the number of failures is bounded.
-    pub(crate) fn fail(&mut self, project: &str, why: &str) {
+    /// Records that a place could not be read; the number of failures is bounded.
+    pub(crate) fn fail(&mut self, place: &str, why: &str) {
         if self.failures.len() < MAX_FAILURES {
-            self.failures.insert(project.to_owned(), cut(why));
+            self.failures.insert(place.to_owned(), cut(why));
         }
     }
 }

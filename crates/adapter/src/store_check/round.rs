@@ -1,12 +1,13 @@
-//! One round of the check: the lists of all projects, then single reads in rotation, then repairs.
+//! One round of the check: the lists of all places, then single reads in rotation, then repairs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use daemon::retry::Budget;
+use fleet_model::StoredCopy;
 use hyperfleet_client::{Client, ListQuery, Resource};
 use jiff::Timestamp;
-use secret_store::{ListedSecrets, Location, ProjectId, SecretId, StoreError};
+use secret_store::{ListedSecrets, SecretId, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::record::Rotation;
@@ -18,7 +19,7 @@ const LIST_TIMEOUT: Duration = Duration::from_mins(30);
 /// The members of a cluster that the check needs; its spec is not among them.
 const FIELDS: [&str; 6] = ["id", "kind", "generation", "created_time", "deleted_time", "status"];
 
-/// The result of the lists of all projects.
+/// The result of the lists of all places.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     /// Number of clusters whose secrets were compared.
@@ -27,7 +28,7 @@ pub(super) struct Checked {
     pub(super) pages: u64,
     /// The differences.
     pub(super) found: Vec<Repair>,
-    /// Projects that could not be listed, and why.
+    /// Places that could not be listed, and why.
     pub(super) failures: BTreeMap<String, String>,
     /// The secrets that no list had, to be read one by one.
     pub(super) unlisted: Vec<Reported>,
@@ -64,8 +65,8 @@ pub(super) struct Round {
     queued: BTreeSet<String>,
 }
 
-/// A project's secrets, by name.
-type Project = BTreeMap<SecretId, Reported>;
+/// A place's secrets, by name.
+type Place = BTreeMap<SecretId, Reported>;
 
 /// Lists the clusters of the API, and returns what is reported of each.
 pub(super) async fn reported(
@@ -83,17 +84,17 @@ pub(super) async fn reported(
     Ok(all)
 }
 
-/// Compares the reported secrets with the lists of their projects.
+/// Compares the reported secrets with the lists of their places.
 pub(super) async fn compare(stores: &Stores, reported: Vec<Reported>) -> Checked {
-    let mut projects: BTreeMap<(ProjectId, Option<Location>), Project> = BTreeMap::new();
+    let mut places: BTreeMap<StoredCopy, Place> = BTreeMap::new();
     for reported in reported {
-        let project = projects.entry((reported.project.clone(), reported.location.clone())).or_default();
-        project.insert(reported.secret.clone(), reported);
+        let place = places.entry(reported.copy.clone().without_name()).or_default();
+        place.insert(reported.secret.clone(), reported);
     }
     let mut checked = Checked::default();
-    for ((name, location), project) in projects {
-        let (clusters, mut result) = (project.len() as u64, Checked::default());
-        match compare_project(stores, name.clone(), location, project, &mut result).await {
+    for (copy, place) in places {
+        let (clusters, mut result) = (place.len() as u64, Checked::default());
+        match compare_place(stores, &copy, place, &mut result).await {
             Ok(()) => {
                 checked.clusters += clusters;
                 checked.found.append(&mut result.found);
@@ -101,28 +102,27 @@ pub(super) async fn compare(stores: &Stores, reported: Vec<Reported>) -> Checked
                 checked.listed.append(&mut result.listed);
             }
             // A part of a list proves nothing about the rest.
-            Err(error) => drop(checked.failures.insert(name.to_string(), error.to_string())),
+            Err(error) => drop(checked.failures.insert(copy.place(), error.to_string())),
         }
         checked.pages += result.pages;
     }
     checked
 }
 
-async fn compare_project(
+async fn compare_place(
     stores: &Stores,
-    name: ProjectId,
-    location: Option<Location>,
-    mut project: Project,
+    copy: &StoredCopy,
+    mut place: Place,
     result: &mut Checked,
 ) -> Result<(), StoreError> {
-    let store = stores.open(name, location).await?;
+    let store = stores.open(copy).await?;
     let mut page: Option<String> = None;
     loop {
         result.pages += 1;
         let read = Timestamp::now();
         let ListedSecrets { secrets, next } = store.list(page.as_deref()).await?;
         for (secret, metadata) in &secrets {
-            let Some(reported) = project.remove(secret) else { continue };
+            let Some(reported) = place.remove(secret) else { continue };
             match reported.compare(Some(metadata)) {
                 Some(finding) => result.found.push(Repair { reported, finding, read }),
                 None => result.listed.push(reported),
@@ -130,7 +130,7 @@ async fn compare_project(
         }
         page = next;
         if page.is_none() {
-            result.unlisted.extend(project.into_values());
+            result.unlisted.extend(place.into_values());
             return Ok(());
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::StoreView;
+    use crate::store::{StoreView, unopened};
 
     /// The report about a cluster whose secret is in a project.
     fn reported(project: &str, cluster: &str) -> Reported {
@@ -239,14 +239,9 @@ mod tests {
     /// Stores with one project; every other one fails.
     fn only(project: &'static str, store: &Arc<MemoryStore>) -> Stores {
         let store = Arc::clone(store);
-        Stores::viewing(move |name, _| {
+        Stores::new(move |copy| {
             let view: Arc<dyn StoreView> = Arc::<MemoryStore>::clone(&store);
-            let denied = StoreError::new(
-                secret_store::Operation::Connect,
-                name.to_string(),
-                secret_store::ErrorKind::PermissionDenied,
-            );
-            Box::pin(async move { if name.as_str() == project { Ok(view) } else { Err(denied) } })
+            Box::pin(async move { if copy.place() == project { Ok(view) } else { Err(unopened(&copy, "denied")) } })
         })
     }
 
@@ -290,7 +285,7 @@ mod tests {
     async fn a_difference_has_the_time_before_the_read() {
         let store = Arc::new(ReadAt::default());
         let view = Arc::clone(&store);
-        let stores = Stores::viewing(move |_, _| {
+        let stores = Stores::new(move |_| {
             let view: Arc<dyn StoreView> = Arc::<ReadAt>::clone(&view);
             Box::pin(async { Ok(view) })
         });

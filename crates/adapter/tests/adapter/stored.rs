@@ -32,7 +32,7 @@ pub(crate) async fn secret_manager(settings: Settings) -> (SecretManager, Arc<Go
 
 pub(crate) fn stores(projects: &Arc<GoogleProjects>) -> Stores {
     let projects = Arc::clone(projects);
-    Stores::new(move |project, location| {
+    Stores::of_projects(move |project, location| {
         let projects = Arc::clone(&projects);
         async move { projects.client(project, location).await }
     })

@@ -148,6 +148,8 @@ enum Elsewhere {
     Vault(String),
     /// For `aws secretsmanager`.
     Aws(String),
+    /// For `az keyvault secret`.
+    Azure(String),
 }
 
 /// A secret in a folder as one word of a shell.
@@ -204,6 +206,30 @@ fn at_aws(reason: Reason, secret: &str) -> Step {
     }
 }
 
+/// The step after a failure at Azure, of a secret as `az keyvault secret` takes it.
+fn at_azure(reason: Reason, secret: &str) -> Step {
+    let hinted = |hint: &str, command: String| Step { hint: Some(hint.to_owned()), commands: vec![command] };
+    match reason {
+        Reason::PermissionDenied => hinted(
+            "give the Job's identity a role for the vault; docs/guides/providers/azure.md has the least one",
+            "az role assignment list --all --assignee CLIENT_ID".to_owned(),
+        ),
+        Reason::Unauthenticated => hinted(
+            "let the identity trust the Job's service account: a federated credential with its issuer, subject and audience",
+            "az identity federated-credential list --identity-name NAME --resource-group GROUP".to_owned(),
+        ),
+        Reason::NameConflict | Reason::DifferentIncarnation => hinted(
+            "the secret is unmanaged or another cluster's: delete it if its owner does not need it, or set \
+             spec.pullSecret.secretName of the cluster to another name",
+            format!("az keyvault secret show {secret} --query tags"),
+        ),
+        Reason::StoreUnavailable | Reason::QuotaExceeded => {
+            Step { hint: None, commands: vec![format!("az keyvault secret show {secret} --query attributes")] }
+        }
+        _ => Step::default(),
+    }
+}
+
 // === impl Objects ===
 
 impl Objects {
@@ -249,6 +275,10 @@ impl Objects {
                     let secret = format!("--secret-id {} --region {}", path(&folder, &name), word(&region));
                     (objects.elsewhere, objects.secret) = (Some(Elsewhere::Aws(secret)), name);
                 }
+                StoredCopy::AzureSecret { vault, name } => {
+                    let secret = format!("--id {}", word(&format!("{vault}/secrets/{name}")));
+                    (objects.elsewhere, objects.secret) = (Some(Elsewhere::Azure(secret)), name);
+                }
                 StoredCopy::KubernetesSecret { namespace, name } => {
                     (objects.namespace, objects.kubernetes_secret) = (namespace, name);
                 }
@@ -266,6 +296,7 @@ impl Objects {
             (_, Reason::InvalidPullSecret) => for_invalid(cluster),
             (Some(Elsewhere::Vault(path)), reason) => in_vault(reason, path),
             (Some(Elsewhere::Aws(secret)), reason) => at_aws(reason, secret),
+            (Some(Elsewhere::Azure(secret)), reason) => at_azure(reason, secret),
             (None, reason) => self.at_google(reason),
         }
     }

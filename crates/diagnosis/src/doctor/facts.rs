@@ -68,6 +68,11 @@ pub enum StorePlace {
         /// The part of the secrets' names before the last '/'.
         folder: String,
     },
+    /// Azure Key Vault.
+    Azure {
+        /// Address of the vault.
+        vault: String,
+    },
 }
 
 /// A permission of the identity.

@@ -29,6 +29,8 @@ names! {
     AWS_REGION = "AWS_REGION";
     /// The part of the secrets' names at AWS before the last '/'.
     AWS_FOLDER = "AWS_FOLDER";
+    /// Address of the vault in Azure Key Vault.
+    AZURE_KEY_VAULT_URL = "AZURE_KEY_VAULT_URL";
     /// Name of the secret in the store.
     SECRET_NAME = "SECRET_NAME";
     /// Replication policy of a new secret.

@@ -44,7 +44,8 @@ pub fn resolve_store(
     kind: Option<&str>,
     environment: &impl Environment,
 ) -> Result<Option<StoreSettings>, InvalidSettings> {
-    let is_of_store = |path: &str| path == "secret_store" || path.starts_with("vault.") || path.starts_with("aws.");
+    let is_of_store =
+        |path: &str| path == "secret_store" || ["vault.", "aws.", "azure."].iter().any(|block| path.starts_with(block));
     let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !is_of_store(path)).collect();
     let flags = kind.map(|kind| ("secret-store", kind.to_owned())).into_iter().collect();
     let store = loaded(&flags, environment, ignored).then(|given| {

@@ -18,6 +18,7 @@ impl Parser<'_> {
             StoreKind::Google => self.google().map(StoreSettings::Google),
             StoreKind::Vault => self.vault().map(StoreSettings::Vault),
             StoreKind::Aws => self.aws().map(StoreSettings::Aws),
+            StoreKind::Azure => self.azure().map(StoreSettings::Azure),
         }
     }
 
@@ -66,7 +67,7 @@ impl Parser<'_> {
         self.without_effect(choice, &without_effect);
     }
 
-    fn without_replication(&mut self, choice: &str) {
+    pub(super) fn without_replication(&mut self, choice: &str) {
         let is_given = self.given.replication_policy.is_some() && !self.given.delete;
         self.without_effect(choice, &[("REPLICATION_POLICY", is_given)]);
     }

@@ -9,6 +9,7 @@ use daemon::settings::{Row, Section as _, Table};
 use secrecy::SecretString;
 
 use super::aws::Aws;
+use super::azure::Azure;
 use super::vault::{StoreKind, Vault};
 
 /// All settings of the Job. Their variables are their names in capitals.
@@ -25,6 +26,7 @@ pub const TABLE: Table = Table {
         "SECRET_STORE",
         "VAULT_",
         "AWS_",
+        "AZURE_",
     ],
     ..Table::of(Given::ROWS)
 };
@@ -150,6 +152,8 @@ daemon::settings! {
         pub vault: Vault,
         /// AWS Secrets Manager
         pub aws: Aws,
+        /// Azure Key Vault
+        pub azure: Azure,
         /// The log
         pub log: Log,
         /// Traces

@@ -11,6 +11,7 @@ use secret_store::{StoreSettings, VaultLogin};
 use super::*;
 
 mod aws;
+mod azure;
 
 const COMPLETE: [(&str, &str); 3] =
     [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_FILE", "/run/pull-secret")];

@@ -14,6 +14,8 @@ daemon::choices! {
         Vault = "vault" | "openbao",
         /// AWS Secrets Manager.
         Aws = "aws",
+        /// Azure Key Vault.
+        Azure = "azure",
     }
 }
 

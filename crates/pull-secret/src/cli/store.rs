@@ -5,7 +5,7 @@ use clap::Args;
 /// The secret store, and the place of the secrets in it.
 #[derive(Debug, Args)]
 pub(crate) struct StoreFlags {
-    /// Secret store: google, or vault and aws with the Job's variables (`VAULT_…`, `AWS_…`) [env: `SECRET_STORE`] [default: google]
+    /// Secret store: google, or vault, aws and azure with the Job's variables (`VAULT_…`, `AWS_…`, `AZURE_…`) [env: `SECRET_STORE`] [default: google]
     #[arg(long, value_name = "STORE", verbatim_doc_comment)]
     pub(crate) secret_store: Option<String>,
     /// Google Cloud project of the secrets; required there without one in the context

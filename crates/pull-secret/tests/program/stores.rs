@@ -1,8 +1,10 @@
-//! `pull-secret prune`, `sweep` and `doctor` at OpenBao, and at AWS, for which moto stands in, on what Jobs have stored there.
+//! `pull-secret prune`, `sweep` and `doctor` at OpenBao, at AWS, for which moto stands in, and at Azure, for which an emulator does,
+//! on what Jobs have stored there.
 
 use std::collections::BTreeMap;
 use std::process::Output;
 
+use emulators::key_vault::{Identity, KeyVault, Settings};
 use hyperfleet_client::{NewReport, Status};
 use pull_secret_job::settings::resolve_store;
 use rstest::rstest;
@@ -28,6 +30,7 @@ struct Fleet {
     variables: BTreeMap<&'static str, String>,
     files: TempDir,
     api: HyperFleetApi,
+    _vault: Option<KeyVault>,
 }
 
 /// The exit code, the lines of the output, and what is said beside it.
@@ -43,7 +46,27 @@ impl Fleet {
         let files = tempfile::tempdir().unwrap();
         let unique = files.path().file_name().unwrap().to_string_lossy().trim_matches('.').to_owned();
         let folder = format!("commands-{}-{unique}", std::process::id());
-        let variables = if store == "vault" {
+        let mut vault = None;
+        let variables = if store == "azure" {
+            let server = KeyVault::start(Settings::default()).await.unwrap();
+            let write = |name: &str, text: &str| {
+                let path = files.path().join(name);
+                daemon::file::replace(&path, text.as_bytes()).unwrap();
+                path.display().to_string()
+            };
+            let identity = Identity::admin();
+            let variables = [
+                ("AZURE_KEY_VAULT_URL", server.url()),
+                ("AZURE_CA_FILE", write("ca.crt", server.authority())),
+                ("AZURE_FEDERATED_TOKEN_FILE", write("assertion", &server.assertion(&identity.subject.unwrap()))),
+                ("AZURE_TENANT_ID", Settings::default().tenant),
+                ("AZURE_CLIENT_ID", identity.client_id),
+                ("AZURE_AUTHORITY_HOST", server.url()),
+                ("AZURE_PURGE", "true".to_owned()),
+            ];
+            vault = Some(server);
+            variables.into()
+        } else if store == "vault" {
             let Some(address) = variable("REAL_OPENBAO_ADDR") else {
                 return missing("REAL_OPENBAO_ADDR is not set: no OpenBao; `make real-parts` starts one");
             };
@@ -69,7 +92,7 @@ impl Fleet {
             ];
             variables.map(text).into()
         };
-        Some(Self { store, variables, files, api: HyperFleetApi::start().await })
+        Some(Self { store, variables, files, api: HyperFleetApi::start().await, _vault: vault })
     }
 
     /// The store as this test sees it.
@@ -138,7 +161,9 @@ impl Fleet {
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn superseded_versions_are_destroyed_and_the_next_job_goes_on(#[values("vault", "aws")] store: &'static str) {
+async fn superseded_versions_are_destroyed_and_the_next_job_goes_on(
+    #[values("vault", "aws", "azure")] store: &'static str,
+) {
     let Some(fleet) = Fleet::at(store).await else { return };
     fleet.api.create(CLUSTER).await;
     for (name, generation) in [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 5)] {
@@ -162,26 +187,28 @@ async fn superseded_versions_are_destroyed_and_the_next_job_goes_on(#[values("va
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_a_cluster_has_left_is_deleted(#[values("vault", "aws")] store: &'static str) {
+async fn only_what_a_cluster_has_left_is_deleted(#[values("vault", "aws", "azure")] store: &'static str) {
     let Some(fleet) = Fleet::at(store).await else { return };
     fleet.job("a", 1, 3).await;
     assert_eq!(fleet.sweep(&[]).await, (Some("unknown".to_owned()), 0));
     fleet.api.create(CLUSTER).await;
     assert_eq!(fleet.sweep(&["--unknown"]).await, (None, 0), "a living cluster's");
     let report = async |folder: &str| {
-        let copy = if store == "vault" {
-            json!({"kind": "vaultSecret", "server": "https://another-address:8200", "namespace": "root", "mount": "secret"})
-        } else {
-            json!({"kind": "awsSecret", "region": "eu-central-1"})
+        let mut copy = match store {
+            "vault" => {
+                json!({"kind": "vaultSecret", "server": "https://another-address:8200", "namespace": "root", "mount": "secret"})
+            }
+            "aws" => json!({"kind": "awsSecret", "region": "eu-central-1"}),
+            _ => json!({"kind": "azureSecret", "vault": folder}),
         };
-        let mut copy = copy;
         copy["folder"] = json!(folder);
         copy["name"] = json!(SECRET);
         let data = [("copies".to_owned(), json!([copy]))].into_iter().collect();
         let report = NewReport { data, ..hyperfleet::report("pullsecret", 1_u32, Status::True) };
         fleet.api.report(CLUSTER, &report).await;
     };
-    let folder = fleet.variables.get("VAULT_FOLDER").or_else(|| fleet.variables.get("AWS_FOLDER")).unwrap();
+    let folders = ["VAULT_FOLDER", "AWS_FOLDER", "AZURE_KEY_VAULT_URL"];
+    let folder = folders.iter().find_map(|name| fleet.variables.get(name)).unwrap();
     report(folder).await;
     assert_eq!(fleet.sweep(&["--not-listed"]).await, (None, 0), "the report lists it, by another address");
     report("elsewhere").await;
@@ -200,6 +227,7 @@ fn states(printed: &Printed) -> BTreeMap<&str, &str> {
 #[rstest]
 #[case::vault("vault", "ok")]
 #[case::aws("aws", "skipped")]
+#[case::azure("azure", "skipped")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_store_is_examined(#[case] store: &'static str, #[case] permissions: &str) {
     let Some(fleet) = Fleet::at(store).await else { return };
@@ -267,7 +295,8 @@ async fn bao(arguments: &[&str]) -> String {
 #[rstest]
 #[case(&["--secret-store", "vault"], "VAULT_ADDR")]
 #[case(&["--secret-store", "aws"], "AWS_REGION")]
-#[case(&["--secret-store", "azzure"], "secret-store")]
+#[case(&["--secret-store", "azure"], "AZURE_KEY_VAULT_URL")]
+#[case(&["--secret-store", "oracle"], "secret-store")]
 #[case(&["--secret-store", "vault", "--project", "p-1"], "--project: has no effect")]
 #[case(&[], "--project: missing")]
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::errors::{self, Classified, Fault, Refused};
 use super::permission;
+use crate::causes;
 use crate::error::{ErrorKind, Operation};
 use crate::{AwsIdentity, AwsSettings, EndpointUrl, Permission, StoreError};
 
@@ -156,13 +157,13 @@ impl<'a> Call<'a> {
         let unanswered =
             |kind, detail: &str| Fault { code: String::new(), error: self.failed(kind).with_detail(detail) };
         let Some(answer) = error.raw_response() else {
-            return match (errors::cause::<CredentialsError>(error), error) {
+            return match (causes::cause::<CredentialsError>(error), error) {
                 (Some(credentials), _) => self.without_credentials(credentials),
                 (None, SdkError::TimeoutError(_)) => unanswered(ErrorKind::TimedOut, ""),
                 (None, SdkError::ConstructionFailure(_)) => {
                     unanswered(ErrorKind::Invalid, "the request cannot be made of these settings")
                 }
-                (None, _) => unanswered(ErrorKind::Unavailable, &errors::innermost(error)),
+                (None, _) => unanswered(ErrorKind::Unavailable, &causes::innermost(error)),
             };
         };
         if let SdkError::ResponseError(_) = error {
@@ -175,7 +176,7 @@ impl<'a> Call<'a> {
             needs,
             secret: self.secret,
         };
-        let retry_after = errors::retry_after(answer.headers().get("retry-after"));
+        let retry_after = causes::retry_after(answer.headers().get("retry-after"));
         Fault { code: refused.code.to_owned(), error: StoreError { retry_after, ..self.classified(&refused) } }
     }
 

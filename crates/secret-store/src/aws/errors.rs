@@ -1,14 +1,8 @@
 //! Maps AWS's errors to [`StoreError`].
 
-use std::error::Error;
-use std::time::Duration;
-
 use crate::StoreError;
 use crate::error::ErrorKind;
 use crate::quote::quotes;
-
-/// Limit of the delay that an answer may ask for.
-const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// Codes that this crate acts on.
 pub(super) const NOT_FOUND: &str = "ResourceNotFoundException";
@@ -161,31 +155,4 @@ fn is_quotable(code: &str) -> bool {
             | "Throttling"
             | "ThrottlingException"
     )
-}
-
-/// Returns the delay that a header asks for.
-pub(super) fn retry_after(header: Option<&str>) -> Option<Duration> {
-    let seconds = header?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
-}
-
-/// Returns the first cause of this type, the error itself included.
-pub(super) fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if let Some(found) = cause.downcast_ref() {
-            return Some(found);
-        }
-        next = cause.source();
-    }
-    None
-}
-
-/// Returns the last cause of an error, such as "connection refused".
-pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }

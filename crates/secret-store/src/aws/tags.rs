@@ -5,13 +5,12 @@
 //! which begin with `aws:`. Other tags belong to people and are kept.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use aws_sdk_secretsmanager::types::Tag;
-use sha2::{Digest as _, Sha256};
 
 use super::text;
 use crate::contract::Metadata;
+use crate::encoding::{self, piece_key};
 use crate::label;
 
 /// Tags: values by key.
@@ -40,7 +39,7 @@ pub(super) fn read(arn: &str, tags: Tags) -> Metadata {
 /// earlier, longer text, whose removal has not come to an end.
 fn joined(tags: &Tags) -> String {
     let mut joined = String::new();
-    for value in (1..).map_while(|part| tags.get(&part_key(part))) {
+    for value in (1..).map_while(|part| tags.get(&piece_key(ANNOTATIONS, part))) {
         joined.push_str(value);
         if value.len() < MAX_VALUE {
             break;
@@ -63,8 +62,7 @@ pub(super) fn write(
     let mut tags: Tags = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
     tags.extend(labels.iter().map(|(key, value)| (key.clone(), value.clone())));
     let encoded = text::encode(annotations);
-    let parts = encoded.as_bytes().chunks(MAX_VALUE).map(String::from_utf8_lossy);
-    tags.extend((1..).zip(parts).map(|(part, value)| (part_key(part), value.into_owned())));
+    tags.extend(encoding::pieces(ANNOTATIONS, &encoded, MAX_VALUE));
     tags.insert(EDITION.to_owned(), (edition(former) + 1).to_string());
     if tags.len() > MAX_TAGS {
         return Err(format!("labels and annotations would be {} tags; {MAX_TAGS} are allowed", tags.len()));
@@ -74,12 +72,8 @@ pub(super) fn write(
 
 /// Returns the etag of a secret: a digest of its name, which has a random end, and of all its tags.
 pub(super) fn etag(arn: &str, tags: &Tags) -> String {
-    let digest = Sha256::digest(serde_json::to_vec(&(arn, tags)).unwrap_or_default());
-    let mut etag = format!("{}/", edition(tags));
-    for byte in digest.iter().take(16) {
-        let _infallible = write!(etag, "{byte:02x}");
-    }
-    etag
+    let digest = encoding::digest(&serde_json::to_vec(&(arn, tags)).unwrap_or_default());
+    format!("{}/{digest}", edition(tags))
 }
 
 /// Returns tags as a request has them.
@@ -95,10 +89,6 @@ pub(super) fn is_ours(key: &str) -> bool {
 
 fn edition(tags: &Tags) -> u64 {
     tags.get(EDITION).and_then(|edition| edition.parse::<u32>().ok()).unwrap_or_default().into()
-}
-
-fn part_key(part: usize) -> String {
-    if part == 1 { ANNOTATIONS.to_owned() } else { format!("{ANNOTATIONS}-{part}") }
 }
 
 #[cfg(test)]

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use daemon::calls;
 use daemon::connections::{Connections, Server};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method};
 use reqwest::RequestBuilder;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::errors::{self, Classified, Refused};
 use super::token::Token;
+use crate::causes;
 use crate::error::{ErrorKind, Operation};
+use crate::exchange::{Answered, Exchange};
 use crate::quote::quotes;
 use crate::{Permission, StoreError, VaultSettings};
 
@@ -143,27 +144,19 @@ impl Call<'_> {
 
     /// Sends a request once, and records it.
     pub(super) async fn transmit(&self, request: &Request, token: Option<&Token>) -> Result<Answer, StoreError> {
-        let builder = self.builder(request, token);
-        let start = Instant::now();
-        let answered = timeout_at(self.deadline, receive(builder)).await;
-        if let Some(log) = &self.client.settings.calls {
-            let status_code = match &answered {
-                Ok(Ok(answer)) => answer.status,
-                Ok(Err(_)) => calls::UNREACHABLE,
-                Err(_elapsed) => calls::TIMED_OUT,
-            };
-            log.record(request.name, status_code, start.elapsed());
-        }
-        match answered {
-            Ok(Ok(answer)) => Ok(Answer { token: token.cloned(), ..answer }),
-            Ok(Err(Unanswered::TooLong)) => Err(self
-                .failed(ErrorKind::Internal)
-                .with_detail(format!("the answer is longer than {MAX_ANSWER} bytes"))),
-            Ok(Err(Unanswered::Broken(cause))) => {
-                let hint = errors::hint_of_transport(&cause);
-                Err(StoreError { hint, ..self.failed(ErrorKind::Unavailable) }.with_detail(cause))
+        let exchange = Exchange {
+            request: self.builder(request, token),
+            deadline: self.deadline,
+            longest: MAX_ANSWER,
+            name: request.name,
+            log: self.client.settings.calls.as_ref(),
+        };
+        match exchange.send().await {
+            Ok(Answered { status, headers, body }) => {
+                let retry_after = causes::retry_after(headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()));
+                Ok(Answer { status, body, retry_after, token: token.cloned() })
             }
-            Err(_elapsed) => Err(self.failed(ErrorKind::TimedOut)),
+            Err(unanswered) => Err(unanswered.into_error(self.failed(ErrorKind::Unavailable))),
         }
     }
 
@@ -181,37 +174,6 @@ impl Call<'_> {
             None => builder,
         }
     }
-}
-
-/// A request without an answer.
-enum Unanswered {
-    /// The cause, without the address.
-    Broken(String),
-    TooLong,
-}
-
-async fn receive(builder: RequestBuilder) -> Result<Answer, Unanswered> {
-    let broken = |error: reqwest::Error| Unanswered::Broken(innermost(&error.without_url()));
-    let mut response = builder.send().await.map_err(broken)?;
-    let status = response.status().as_u16();
-    let retry_after = errors::retry_after(response.headers().get(RETRY_AFTER));
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(broken)? {
-        if body.len().saturating_add(chunk.len()) > MAX_ANSWER {
-            return Err(Unanswered::TooLong);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Answer { status, body, retry_after, token: None })
-}
-
-/// The last cause of a failure to reach the server, such as "connection refused".
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 // === impl Request ===

@@ -1,9 +1,8 @@
 //! Maps the server's refusals to [`StoreError`].
 
 use std::fmt;
-use std::time::Duration;
 
-use http::{HeaderName, HeaderValue};
+use http::HeaderName;
 
 use super::permission;
 use super::wire::Refusal;
@@ -14,9 +13,6 @@ pub(super) const TOKEN_HEADER: HeaderName = HeaderName::from_static("x-vault-tok
 pub(super) const NAMESPACE_HEADER: HeaderName = HeaderName::from_static("x-vault-namespace");
 /// Proves to an agent between client and server that the request is meant for the server.
 pub(super) const REQUEST_HEADER: HeaderName = HeaderName::from_static("x-vault-request");
-
-/// Limit of the delay that an answer may ask for.
-const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 
 /// A request that the server does not carry out.
 pub(super) struct Refused<'a> {
@@ -94,19 +90,4 @@ fn kind_of(status: u16, message: &str) -> ErrorKind {
         300..=499 => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }
-}
-
-/// Returns the remedy of a connection that failed.
-pub(super) fn hint_of_transport(cause: &str) -> Option<String> {
-    let is_about_trust = cause.contains("certificate");
-    is_about_trust.then(|| {
-        "check that the file of certificate authorities is that of the server, and that its certificate is for this address"
-            .to_owned()
-    })
-}
-
-/// Returns the delay that a header asks for.
-pub(super) fn retry_after(header: Option<&HeaderValue>) -> Option<Duration> {
-    let seconds = header?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }

@@ -4,12 +4,10 @@
 //! and so on. Other entries belong to people and are kept.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-use sha2::{Digest as _, Sha256};
 
 use super::wire::{Custom, SecretInfo};
 use crate::contract::Metadata;
+use crate::encoding::{self, piece_key};
 use crate::label;
 
 /// The first entry of the annotations.
@@ -23,7 +21,8 @@ const EMPTY: &str = "\"\"";
 pub(super) fn read(info: SecretInfo) -> Metadata {
     let etag = etag(&info);
     let custom = info.custom_metadata.unwrap_or_default();
-    let annotations: String = (1..).map_while(|part| custom.get(&part_key(part)).map(String::as_str)).collect();
+    let annotations: String =
+        (1..).map_while(|part| custom.get(&piece_key(ANNOTATIONS, part)).map(String::as_str)).collect();
     // Whatever people have made of them: the caller writes them anew.
     let annotations = serde_json::from_str(&annotations).unwrap_or_default();
     let is_empty = |value: &str| value == EMPTY;
@@ -49,9 +48,8 @@ pub(super) fn write<'a>(
     let value_of = |value: &String| if value.is_empty() { EMPTY.to_owned() } else { value.clone() };
     custom.extend(labels.iter().map(|(key, value)| (key.clone(), value_of(value))));
     if !annotations.is_empty() {
-        let json = ascii(&serde_json::to_string(annotations).unwrap_or_default());
-        let parts = json.as_bytes().chunks(MAX_VALUE).map(String::from_utf8_lossy);
-        custom.extend((1..).zip(parts).map(|(part, value)| (part_key(part), value.into_owned())));
+        let json = encoding::ascii(&serde_json::to_string(annotations).unwrap_or_default());
+        custom.extend(encoding::pieces(ANNOTATIONS, &json, MAX_VALUE));
     }
     Ok(custom)
 }
@@ -78,16 +76,7 @@ fn numbered(created: &str, version: u64) -> String {
 }
 
 fn digested(created: &str, custom: &Custom) -> String {
-    let digest = Sha256::digest(serde_json::to_vec(custom).unwrap_or_default());
-    let mut etag = format!("{created}/");
-    for byte in digest.iter().take(16) {
-        let _infallible = write!(etag, "{byte:02x}");
-    }
-    etag
-}
-
-fn part_key(part: usize) -> String {
-    if part == 1 { ANNOTATIONS.to_owned() } else { format!("{ANNOTATIONS}-{part}") }
+    format!("{created}/{}", encoding::digest(&serde_json::to_vec(custom).unwrap_or_default()))
 }
 
 fn is_part(key: &str) -> bool {
@@ -99,21 +88,6 @@ fn is_part(key: &str) -> bool {
 
 fn is_label(key: &str) -> bool {
     label::is_key(key) && !is_part(key)
-}
-
-/// Escapes what is not printable ASCII: the server refuses unprintable characters, and a part may end anywhere.
-fn ascii(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for char in json.chars() {
-        if matches!(char, ' '..='~') {
-            escaped.push(char);
-        } else {
-            for unit in char.encode_utf16(&mut [0; 2]) {
-                let _infallible = write!(escaped, "\\u{unit:04x}");
-            }
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

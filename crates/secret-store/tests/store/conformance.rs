@@ -7,6 +7,7 @@ mod versions;
 use subject::Subject;
 
 use crate::aws::moto;
+use crate::azure::key_vault;
 use crate::vault::hashicorp::NOT_PASSED;
 
 /// Says why a store does not pass a case, if it does not.
@@ -22,7 +23,7 @@ fn is_not_passed(case: &str, not_passed: &[(&str, &str)]) -> bool {
 macro_rules! every_store_passes {
     ($($module:ident: { $($case:ident)+ })+) => {$($(
         mod $case {
-            use super::{$module, NOT_PASSED, Subject, is_not_passed, moto};
+            use super::{$module, NOT_PASSED, Subject, is_not_passed, key_vault, moto};
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_memory() {
@@ -67,6 +68,14 @@ macro_rules! every_store_passes {
                 }
                 let Some(subject) = Subject::at_moto().await else { return };
                 $module::$case(&subject).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_key_vault() {
+                if is_not_passed(stringify!($case), &key_vault::NOT_PASSED) {
+                    return;
+                }
+                $module::$case(&Subject::at_key_vault().await).await;
             }
         }
     )+)+};

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod aws;
+mod azure;
 mod conformance;
 mod failures;
 mod fake;

@@ -24,10 +24,17 @@ fn on_openbao(mut command: Command) -> Option<Command> {
 
 /// The metadata of the cluster's secret in this folder, as OpenBao's own command line reads it; null if there is none.
 async fn stored(folder: &str) -> Value {
-    let mut command = Command::new(variable("REAL_OPENBAO_CLI").unwrap());
-    let path = format!("{folder}/hyperfleet-{ID}-pull-secret");
-    let output =
-        command.args(["kv", "metadata", "get", "-format=json", "-mount=secret", &path]).output().await.unwrap();
+    metadata(&format!("{folder}/hyperfleet-{ID}-pull-secret")).await
+}
+
+/// The metadata of a secret, as OpenBao's own command line reads them; null if there is none.
+async fn metadata(path: &str) -> Value {
+    bao(&["kv", "metadata", "get", "-format=json", "-mount=secret", path]).await
+}
+
+/// The answer of OpenBao's own command line; null if it is not JSON.
+async fn bao(arguments: &[&str]) -> Value {
+    let output = Command::new(variable("REAL_OPENBAO_CLI").unwrap()).args(arguments).output().await.unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
@@ -69,6 +76,32 @@ async fn demonstrated(mut demo: Command) -> Vec<String> {
     let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let versions = lines.iter().find(|line| line["event"] == "table").unwrap()["rows"].as_array().unwrap().clone();
     versions.iter().map(|row| format!("{} {}", row["version"], row["state"])).collect()
+}
+
+/// The adapter's check finds it, without an event.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_in_openbao_is_stored_again() {
+    const ID: &str = "cls-vault-2";
+    let folder = folder();
+    let Some(command) = on_openbao(up(folder.path())) else { return };
+    let up = Up::start(command).await;
+    up.player.create(ID, &document("a")).await;
+    up.player.make_ready(&up.cluster().await, ID, 1).await;
+    up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+    let path = format!("{BUILT_IN}/hyperfleet-{ID}-pull-secret");
+    assert_eq!(metadata(&path).await["data"]["current_version"], 1);
+    bao(&["kv", "metadata", "delete", "-mount=secret", &path]).await;
+    assert_eq!(metadata(&path).await["data"]["current_version"], Value::Null);
+    let is_drifted = |cluster: &Resource| condition(cluster, "Available")["reason"] == "StoreDrifted";
+    let drifted = up.player.until(ID, is_drifted).await;
+    let message = condition(&drifted, "Available")["message"].as_str().unwrap().to_owned();
+    assert!(message.contains(&format!("secret secret/{path} at ")), "{message}");
+    up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+    assert_eq!(metadata(&path).await["data"]["current_version"], 1, "it begins anew");
+    let terminating = up.player.delete(ID).await;
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+    up.output();
 }
 
 #[tokio::test(flavor = "multi_thread")]

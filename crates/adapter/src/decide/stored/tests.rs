@@ -51,8 +51,32 @@ fn metadata(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Metadata {
 #[test]
 fn a_report_describes_one_secret() {
     let reported = reported();
-    assert_eq!((reported.project.as_str(), reported.secret.as_str(), reported.version.get()), ("project-1", "s-1", 7));
-    assert_eq!(reported.location.as_ref().map(Location::as_str), Some("europe-west3"));
+    assert_eq!((reported.secret.as_str(), reported.version.get()), ("s-1", 7));
+    assert_eq!(reported.copy.to_string(), "secret s-1 of project project-1 in europe-west3");
+}
+
+#[rstest]
+#[case::vault(
+    json!({"vaultAddress": "https://v:8200", "secretPath": "kv/f/s-1"}),
+    json!({"kind": "vaultSecret", "server": "https://v:8200", "mount": "kv", "folder": "f", "name": "s-1"}),
+    "secret kv/f/s-1 at https://v:8200"
+)]
+#[case::aws(
+    json!({"awsRegion": "eu-west-1", "secretPath": "f/s-1"}),
+    json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": "s-1"}),
+    "secret f/s-1 of AWS in eu-west-1"
+)]
+fn a_report_describes_a_secret_in_another_store(#[case] data: Value, #[case] copy: Value, #[case] expected: &str) {
+    let mut resource = resource();
+    let reported = &mut resource["status"]["adapters"]["pullsecret"]["data"];
+    reported.as_object_mut().unwrap().remove("gcpProject");
+    reported.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
+    let former = json!({"kind": "secret", "project": "project-1", "name": "s-1"});
+    reported["copies"] = json!([former, copy]);
+    let found = reported_at(&resource, "2026-01-01T12:00:00Z").unwrap();
+    assert_eq!((found.copy.to_string().as_str(), found.secret.as_str()), (expected, "s-1"));
+    resource["status"]["adapters"]["pullsecret"]["data"]["copies"] = json!([former]);
+    assert_eq!(reported_at(&resource, "2026-01-01T12:00:00Z"), None, "it is not known which copy it is");
 }
 
 #[rstest]

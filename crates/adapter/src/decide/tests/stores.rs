@@ -265,6 +265,32 @@ fn a_run_at_aws_gets_its_region_and_folder() {
 }
 
 #[test]
+fn a_run_at_azure_gets_its_vault() {
+    let vault = "https://fleet.vault.azure.net";
+    let at_azure = configured(&format!("  secretStore: {{type: azure, azure: {{vaultUrl: '{vault}'}}}}\n"));
+    let mut world = world_elsewhere(&json!({}));
+    assert_eq!(world.decide_with(&at_azure).reason, Reason::PreconditionsNotMet);
+    world.resource.spec["provider"] = json!("azure");
+    let plan = world.decide_with(&at_azure);
+    let name = "hyperfleet-cls-1-pull-secret";
+    let stored = StoredCopy::AzureSecret { vault: vault.to_owned(), name: name.to_owned() };
+    check_copies(&plan, &[json!(stored), json!(kubernetes_secret())]);
+    let place = format!("SECRET_STORE=azure AZURE_KEY_VAULT_URL={vault} SECRET_NAME={name}");
+    let given = variables(&at_azure, &world, plan.starts_run().unwrap());
+    assert!(given.ends_with(&place) && !given.contains("AWS_") && !given.contains("VAULT_ROLE"), "{given}");
+    let data = json!({
+        "azureVault": vault, "secretName": name, "namespace": "clusters-cls-1", "k8sSecretName": "cls-1-pull-secret",
+        "copies": [copy("pull-secrets"), stored, kubernetes_secret()],
+    });
+    world.last_report = report(3, "True", &data);
+    let run = world.decide_with(&at_azure).starts_run().cloned().unwrap();
+    assert_eq!(run.copy, Some(copy("pull-secrets")), "the former copy goes");
+    let run = StartRun::clean_up(stored, String::new());
+    assert!(variables(&in_vault(), &world, &run).ends_with(&place));
+    assert_eq!(world.with_facts(|facts| manifest::quota(&in_vault(), facts, &run)).as_deref(), Some(vault));
+}
+
+#[test]
 fn a_clean_up_of_a_kubernetes_secret_needs_no_store() {
     let world = world_elsewhere(&json!({"secretName": "a/b", "folder": ".."}));
     let run = StartRun::clean_up(kubernetes_secret(), String::new());

@@ -33,7 +33,7 @@ const ADAPTER: &str = "adapter's permissions";
 const JOBS: &str = "Jobs' permissions";
 
 /// The settings that name a store.
-const SET_STORE: &str = "pull-secret doctor --project PROJECT  # or --secret-store vault, aws";
+const SET_STORE: &str = "pull-secret doctor --project PROJECT  # or --secret-store vault, aws, azure";
 
 pub(super) fn lines(facts: Option<&Result<StoreFacts, String>>) -> Vec<Line> {
     let mut checks = Checks::of(Group::SecretStore);
@@ -133,6 +133,7 @@ impl StorePlace {
             Self::Google { .. } => "Secret Manager",
             Self::Vault { .. } => "OpenBao or Vault",
             Self::Aws { .. } => "AWS Secrets Manager",
+            Self::Azure { .. } => "Azure Key Vault",
         }
     }
 
@@ -144,6 +145,7 @@ impl StorePlace {
             Self::Vault { server, .. } => {
                 error.hint().unwrap_or_else(|| format!("curl --verbose {server}/v1/sys/health"))
             }
+            Self::Azure { vault } => error.hint().unwrap_or_else(|| format!("curl --verbose {vault}/secrets")),
             Self::Aws { region, .. } => error.hint().unwrap_or_else(|| {
                 format!(
                     "aws sts get-caller-identity && aws secretsmanager list-secrets --region {region} --max-items 1"
@@ -165,6 +167,9 @@ impl StorePlace {
             Self::Vault { folder, .. } => {
                 format!("bao policy write pull-secret-job policy.hcl  # with {missing} of {folder}")
             }
+            Self::Azure { .. } => {
+                format!("az role assignment create --role ROLE --assignee CLIENT_ID --scope VAULT_ID  # with {missing}")
+            }
             Self::Aws { .. } => {
                 format!(
                     "aws iam put-role-policy --role-name ROLE --policy-name pull-secret-job --policy-document file://policy.json  # with {missing}"
@@ -180,6 +185,7 @@ impl fmt::Display for StorePlace {
             Self::Google { project } => write!(formatter, "the project {project}"),
             Self::Vault { server, folder } => write!(formatter, "{folder} at {server}"),
             Self::Aws { region, folder } => write!(formatter, "{folder} in {region}"),
+            Self::Azure { vault } => write!(formatter, "{vault}"),
         }
     }
 }

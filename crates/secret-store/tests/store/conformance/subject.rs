@@ -10,11 +10,12 @@ use google_cloud_auth::credentials::anonymous;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    AwsStore, ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore, Replication,
-    SecretId, SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
+    AwsStore, AzureStore, ErrorKind, GoogleSecretManager, MemoryStore, Metadata, NewVersion, RecordingMemoryStore,
+    Replication, SecretId, SecretStore, Settings, StoreError, VaultStore, Version, VersionNumber,
 };
 
 use crate::aws::moto::Moto;
+use crate::azure::key_vault::FastVault;
 use crate::rig::{bytes, new_secret, number, secret_id, settings, texts};
 use crate::vault::hashicorp::HashiCorp;
 use crate::vault::server::OpenBao;
@@ -41,6 +42,7 @@ enum Administrator {
     OpenBao(OpenBao),
     HashiCorp(HashiCorp),
     Moto(Moto),
+    KeyVault(FastVault),
 }
 
 // === impl Subject ===
@@ -103,6 +105,15 @@ impl Subject<AwsStore> {
     }
 }
 
+impl Subject<AzureStore> {
+    pub(super) async fn at_key_vault() -> Self {
+        let vault = FastVault::new().await;
+        let replication = Replication::Automatic { kms_key: None };
+        let store = Arc::new(vault.store());
+        Self { store, secret: secret_id(), replication, administrator: Administrator::KeyVault(vault) }
+    }
+}
+
 impl<S: SecretStore> Subject<S> {
     pub(super) async fn create(&self) {
         self.store.create(&self.secret, &new_secret(self.replication.clone())).await.unwrap();
@@ -156,6 +167,7 @@ impl<S: SecretStore> Subject<S> {
             Administrator::RecordingMemory(store) => store.disable_version(&self.secret, number(version)).unwrap(),
             Administrator::OpenBao(server) => server.disable(&self.secret, version).await,
             Administrator::HashiCorp(server) => server.behind.disable(&self.secret, version).await,
+            Administrator::KeyVault(vault) => vault.disable(&self.secret, version).await,
             Administrator::Moto(server) => server.lead_readers_back_from(&self.secret, version).await,
             Administrator::Emulator(server) => {
                 let builder = SecretManagerService::builder().with_endpoint(format!("http://{}", server.address()));

