@@ -12,7 +12,7 @@ DEV_TAG        ?= dev-$(COMMIT)
 STORE          ?= google
 of_build        = VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE)
 
-# The real part of a demo's secret store; the emulator of Google's needs none.
+# The real part of a demo's secret store; the emulators of Google's and Azure's need none.
 demo_with_vault = hack/real-parts/with.sh openbao -- sh -c \
   'VAULT_ADDR=$$REAL_OPENBAO_ADDR VAULT_TOKEN_FILE=$$REAL_OPENBAO_TOKEN_FILE exec "$$@"' demo
 demo_with_aws   = hack/real-parts/with.sh moto -- sh -c 'AWS_REGION=eu-central-1 AWS_EC2_METADATA_DISABLED=true \
@@ -24,7 +24,7 @@ demo_with_aws   = hack/real-parts/with.sh moto -- sh -c 'AWS_REGION=eu-central-1
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## Build, and walk one cluster through its life on a whole fleet plane; STORE=vault and STORE=aws get and use an OpenBao and moto
+demo: ## Build, and walk one cluster through its life on a whole fleet plane; STORE=vault, aws and azure get and use an OpenBao, moto and an emulator
 	cargo build --locked --package pull-secret --package pull-secret-local
 	$(demo_with_$(STORE)) target/debug/pull-secret local demo --store $(STORE)
 

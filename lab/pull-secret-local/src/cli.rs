@@ -94,8 +94,9 @@ pub(crate) struct UpArguments {
 /// The choice of the secret store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
-    /// Store pull secrets in Secret Manager, in the OpenBao or Vault at `VAULT_ADDR` with the token in `VAULT_TOKEN_FILE`, or in
-    /// AWS Secrets Manager in `AWS_REGION` with the identity of AWS's files and variables, but for keys in variables
+    /// Store pull secrets in Secret Manager, in the OpenBao or Vault at `VAULT_ADDR` with the token in `VAULT_TOKEN_FILE`, in
+    /// AWS Secrets Manager in `AWS_REGION` with the identity of AWS's files and variables, but for keys in variables, or in the
+    /// Azure Key Vault at `AZURE_KEY_VAULT_URL` with a workload identity, without that variable in an emulator
     #[arg(long, value_enum, value_name = "STORE", default_value_t)]
     pub(crate) store: StoreKind,
 }
@@ -110,6 +111,8 @@ pub(crate) enum StoreKind {
     Vault,
     /// AWS Secrets Manager
     Aws,
+    /// Azure Key Vault, or its emulator
+    Azure,
 }
 
 /// Arguments of `demo`.

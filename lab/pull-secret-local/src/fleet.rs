@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use daemon::environment::{Environment as _, ProcessEnvironment};
+use emulators::key_vault::{self, KeyVault};
 use emulators::kubernetes::{self as emulated, Authorization, Kubernetes, User};
 use emulators::secret_manager::{self, SecretManager as SecretManagerEmulator};
 use hyperfleet_client::{BaseUrl, Client};
 use kubernetes::Cluster;
 use message_broker::memory::Memory;
 use message_broker::{Broker, Name};
-use secret_store::Endpoint;
+use secret_store::{AzureIdentity, AzureSettings, Endpoint, EndpointUrl};
 use tokio::sync::mpsc::unbounded_channel;
 use tracing::level_filters::LevelFilter;
 
@@ -22,11 +23,14 @@ use crate::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
 use crate::daemons::{self, HOST};
 use crate::emulator;
 use crate::folder::{Folder, Port, Ports};
-use crate::options::{Options, Store};
+use crate::options::{Options, STORE_TIMEOUT, Store};
 use crate::parts::Parts;
 use crate::ready;
 use crate::scenario::Scenario;
 use crate::store::StorePlace;
+
+/// Lifetime of the assertion for the emulator of Azure Key Vault, which nothing renews.
+const ASSERTION_LIFETIME: Duration = Duration::from_hours(24 * 365);
 
 /// The topic that Sentinel and adapter share.
 const TOPIC: &str = "hyperfleet-clusters";
@@ -194,6 +198,8 @@ impl Start<'_> {
         let endpoint = match &self.options.store {
             Store::Vault(vault) => return Ok(StorePlace::Vault(vault.clone())),
             Store::Aws(aws) => return Ok(StorePlace::Aws(aws.clone())),
+            Store::Azure(azure) => return Ok(StorePlace::Azure(azure.clone())),
+            Store::EmbeddedAzure => return self.key_vault().await.map(StorePlace::Azure),
             Store::Google => Endpoint::Provider,
             Store::Emulator(host) => {
                 let token_file = ProcessEnvironment.text("SECRET_MANAGER_EMULATOR_TOKEN_FILE")?.map(PathBuf::from);
@@ -225,6 +231,40 @@ impl Start<'_> {
             }
         };
         Ok(StorePlace::SecretManager(endpoint))
+    }
+
+    /// Starts the emulator of Azure Key Vault, with a workload identity whose assertion lasts as long as anything here.
+    async fn key_vault(&mut self) -> anyhow::Result<AzureSettings> {
+        let identity = key_vault::Identity::admin();
+        let subject = identity.subject.clone().unwrap_or_default();
+        let settings = key_vault::Settings {
+            listen: (HOST, self.ports.of(Port::SecretManager)).into(),
+            token_lifetime: ASSERTION_LIFETIME,
+            identities: vec![identity.clone()],
+            ..key_vault::Settings::default()
+        };
+        let tenant = settings.tenant.clone();
+        let mut server = KeyVault::start(settings).await?;
+        let [ca_file, token_file] = ["key-vault-ca.crt", "key-vault-assertion"].map(|name| self.folder.path(name));
+        daemon::file::replace(&ca_file, server.authority().as_bytes())?;
+        daemon::file::replace(&token_file, server.assertion(&subject).as_bytes())?;
+        let url: EndpointUrl = server.url().parse()?;
+        self.listeners.insert("key-vault", server.address());
+        self.parts.start("secrets", |stop| async move {
+            tokio::select! {
+                () = stop.cancelled() => server.shutdown().await,
+                () = server.stopped() => bail!("the emulator has stopped"),
+            }
+            Ok(())
+        });
+        Ok(AzureSettings {
+            vault: url.clone(),
+            identity: AzureIdentity::Workload { authority: url, tenant, client_id: identity.client_id, token_file },
+            ca_file: Some(ca_file),
+            purge: true,
+            call_timeout: STORE_TIMEOUT,
+            calls: None,
+        })
     }
 
     async fn kubernetes(&mut self) -> anyhow::Result<PathBuf> {

@@ -1,21 +1,24 @@
 //! The choice of embedded and real parts, validated before anything starts.
 
+mod store;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::environment::Environment;
 use daemon::settings::traces::{Export, Tracing};
-use fleet_model::names::variable;
 use message_broker::Broker;
 use message_broker::pubsub::{self, PubSub};
 use message_broker::rabbitmq::{self, RabbitMq};
 use secrecy::{ExposeSecret as _, SecretString};
-use secret_store::{AwsIdentity, AwsSettings, InvalidName, VaultLogin, VaultSettings};
+use secret_store::{AwsSettings, AzureSettings, VaultSettings};
 use tracing::level_filters::LevelFilter;
 
 use crate::cli::{StoreKind, UpArguments};
 use crate::scenario::Scenario;
 use crate::scripted::Faults;
+
+pub(crate) use store::store;
 
 /// The variable that may hold a broker's address with its password.
 const BROKER_VARIABLE: &str = "LOCAL_BROKER";
@@ -26,8 +29,12 @@ const DATABASE_VARIABLE: &str = "LOCAL_DATABASE_URL";
 pub(crate) const TOKEN_FILE_VARIABLE: &str = "VAULT_TOKEN_FILE";
 /// The variable that names another address of AWS Secrets Manager.
 pub(crate) const AWS_ENDPOINT_VARIABLE: &str = "AWS_ENDPOINT_URL_SECRETS_MANAGER";
-/// The folder of pull secrets in stores that have folders.
-const FOLDER: &str = "pull-secrets";
+/// The variables of a workload identity at Azure, and of its authorities.
+pub(crate) const TENANT_VARIABLE: &str = "AZURE_TENANT_ID";
+pub(crate) const CLIENT_VARIABLE: &str = "AZURE_CLIENT_ID";
+pub(crate) const ASSERTION_VARIABLE: &str = "AZURE_FEDERATED_TOKEN_FILE";
+pub(crate) const AUTHORITY_VARIABLE: &str = "AZURE_AUTHORITY_HOST";
+pub(crate) const AZURE_CA_VARIABLE: &str = "AZURE_CA_FILE";
 /// One call to the secret store may take so long.
 pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -71,6 +78,10 @@ pub(crate) enum Store {
     Vault(VaultSettings),
     /// AWS Secrets Manager.
     Aws(AwsSettings),
+    /// The emulator of Azure Key Vault, in this process.
+    EmbeddedAzure,
+    /// Azure Key Vault.
+    Azure(AzureSettings),
 }
 
 // === impl Options ===
@@ -141,7 +152,7 @@ impl Options {
     /// Warnings about options that do not work together without further setup.
     pub(crate) fn warnings(&self) -> Vec<&'static str> {
         let mut warnings = Vec::new();
-        if self.kubeconfig.is_some() && matches!(self.store, Store::Embedded) {
+        if self.kubeconfig.is_some() && matches!(self.store, Store::Embedded | Store::EmbeddedAzure) {
             warnings.push(
                 "Jobs run in your cluster, where the emulator of Secret Manager on this machine's loopback is not: give \
                  --secret-manager too",
@@ -220,59 +231,6 @@ fn database_of(name: &str, url: SecretString) -> Result<SecretString, String> {
     Err(format!("{name}: must be postgresql://USER@HOST:PORT/NAME"))
 }
 
-/// Returns the store that a flag and the environment name.
-pub(crate) fn store(kind: StoreKind, environment: &impl Environment) -> Result<Store, String> {
-    match kind {
-        StoreKind::Google => Ok(Store::Embedded),
-        StoreKind::Vault => vault(environment).map(Store::Vault),
-        StoreKind::Aws => aws(environment).map(Store::Aws),
-    }
-}
-
-/// Returns the region that the variables name, and the address in place of the region's, if there is one.
-fn aws(environment: &impl Environment) -> Result<AwsSettings, String> {
-    let text = |name: &str| environment.text(name).map_err(|error| error.to_string());
-    let region = text(variable::AWS_REGION)?.ok_or_else(|| {
-        "--store aws: AWS_REGION is not set; hack/real-parts/moto.sh up starts a stand-in for tests".to_owned()
-    })?;
-    let region = region.parse().map_err(|error| format!("{}: {error}", variable::AWS_REGION))?;
-    let endpoint = text(AWS_ENDPOINT_VARIABLE)?.map(|endpoint| endpoint.parse());
-    let endpoint = endpoint.transpose().map_err(|error| format!("{AWS_ENDPOINT_VARIABLE}: {error}"))?;
-    Ok(AwsSettings {
-        region,
-        endpoint,
-        folder: FOLDER.to_owned(),
-        identity: AwsIdentity::Environment,
-        recovery_days: None,
-        call_timeout: STORE_TIMEOUT,
-        calls: None,
-    })
-}
-
-/// Returns the place of OpenBao or Vault that the variables name, in the engine and folder that the guide names.
-fn vault(environment: &impl Environment) -> Result<VaultSettings, String> {
-    let text = |name: &str| match environment.text(name) {
-        Ok(Some(text)) => Ok(text),
-        Ok(None) => {
-            Err(format!("--store vault: {name} is not set; hack/real-parts/openbao.sh up starts a server for tests"))
-        }
-        Err(error) => Err(error.to_string()),
-    };
-    let address = text(variable::VAULT_ADDR)?;
-    let address = address.parse().map_err(|error| format!("{}: {error}", variable::VAULT_ADDR))?;
-    let path = |text: &str| text.parse().map_err(|error: InvalidName| error.to_string());
-    Ok(VaultSettings {
-        address,
-        namespace: None,
-        mount: path("secret")?,
-        folder: path(FOLDER)?,
-        login: VaultLogin::TokenFile(text(TOKEN_FILE_VARIABLE)?.into()),
-        ca_file: None,
-        call_timeout: STORE_TIMEOUT,
-        calls: None,
-    })
-}
-
 fn secret_manager(value: Option<&str>) -> Result<Store, String> {
     match value.map(str::trim) {
         None => Ok(Store::Embedded),
@@ -293,6 +251,7 @@ mod tests {
 
     use clap::Parser as _;
     use rstest::rstest;
+    use secret_store::VaultLogin;
 
     use super::*;
     use crate::cli::{Cli, Command};
@@ -342,6 +301,29 @@ mod tests {
         }
         let faults = options("--store vault --scenario on-call-50", &environment).unwrap_err();
         assert!(faults.iter().any(|fault| fault.starts_with("--scenario: needs the embedded parts")), "{faults:?}");
+    }
+
+    #[rstest]
+    #[case(&[], Ok("embedded"))]
+    #[case(&[("AZURE_KEY_VAULT_URL", "https://f.vault.azure.net")], Err("--store azure: AZURE_TENANT_ID is not set"))]
+    #[case(
+        &[
+            ("AZURE_KEY_VAULT_URL", "https://f.vault.azure.net/"),
+            ("AZURE_TENANT_ID", "t"),
+            ("AZURE_CLIENT_ID", "c"),
+            ("AZURE_FEDERATED_TOKEN_FILE", "/token"),
+        ],
+        Ok("https://f.vault.azure.net")
+    )]
+    fn azure_is_named_by_variables_or_embedded(#[case] given: &[(&str, &str)], #[case] expected: Result<&str, &str>) {
+        let chosen = options("--store azure", &given.iter().copied().collect());
+        let found = match &chosen {
+            Ok(Options { store: Store::EmbeddedAzure, .. }) => Ok("embedded"),
+            Ok(Options { store: Store::Azure(azure), .. }) => Ok(azure.vault.as_str()),
+            Ok(other) => panic!("{other:?}"),
+            Err(faults) => Err(faults[0].as_str()),
+        };
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -8,10 +8,16 @@ use adapter::{StoreView, Stores, unopened};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use fleet_model::StoredCopy;
 use fleet_model::names::{self, variable};
-use secret_store::{AnyStore, AwsSettings, Endpoint, GoogleProjects, StoreSettings, VaultLogin, VaultSettings};
+use secret_store::{
+    AnyStore, AwsSettings, AzureIdentity, AzureSettings, Endpoint, GoogleProjects, StoreSettings, VaultLogin,
+    VaultSettings,
+};
 use serde_json::{Value, json};
 
-use crate::options::{AWS_ENDPOINT_VARIABLE, STORE_TIMEOUT, TOKEN_FILE_VARIABLE};
+use crate::options::{
+    ASSERTION_VARIABLE, AUTHORITY_VARIABLE, AWS_ENDPOINT_VARIABLE, AZURE_CA_VARIABLE, CLIENT_VARIABLE, STORE_TIMEOUT,
+    TENANT_VARIABLE, TOKEN_FILE_VARIABLE,
+};
 
 /// Variables that a Job on this machine needs to reach Google with the user's identity.
 const IDENTITY_VARIABLES: [&str; 6] =
@@ -39,6 +45,8 @@ pub(crate) enum StorePlace {
     Vault(VaultSettings),
     /// AWS Secrets Manager.
     Aws(AwsSettings),
+    /// Azure Key Vault.
+    Azure(AzureSettings),
 }
 
 // === impl StorePlace ===
@@ -50,6 +58,7 @@ impl StorePlace {
             Self::SecretManager(_) => "Secret Manager",
             Self::Vault(_) => "Vault",
             Self::Aws(_) => "AWS Secrets Manager",
+            Self::Azure(_) => "Azure Key Vault",
         }
     }
 
@@ -59,6 +68,7 @@ impl StorePlace {
             Self::SecretManager(_) => "secret_manager",
             Self::Vault(_) => "vault",
             Self::Aws(_) => "aws",
+            Self::Azure(_) => "azure",
         }
     }
 
@@ -70,6 +80,7 @@ impl StorePlace {
             Self::Vault(vault) => vault.address.to_string(),
             Self::Aws(AwsSettings { endpoint: Some(endpoint), .. }) => endpoint.to_string(),
             Self::Aws(AwsSettings { region, .. }) => format!("https://secretsmanager.{region}.amazonaws.com"),
+            Self::Azure(azure) => azure.vault.to_string(),
         }
     }
 
@@ -78,13 +89,18 @@ impl StorePlace {
         match self {
             Self::SecretManager(Endpoint::Emulator { token_file, .. }) => token_file.as_ref(),
             Self::Vault(VaultSettings { login: VaultLogin::TokenFile(file), .. }) => Some(file),
-            Self::SecretManager(_) | Self::Vault(_) | Self::Aws(_) => None,
+            Self::SecretManager(_) | Self::Vault(_) | Self::Aws(_) | Self::Azure(_) => None,
         }
     }
 
     /// Returns true for a store that limits the rate of writes.
     pub(crate) fn has_quota(&self) -> bool {
-        matches!(self, Self::SecretManager(Endpoint::Provider) | Self::Aws(AwsSettings { endpoint: None, .. }))
+        matches!(
+            self,
+            Self::SecretManager(Endpoint::Provider)
+                | Self::Aws(AwsSettings { endpoint: None, .. })
+                | Self::Azure(AzureSettings { ca_file: None, .. })
+        )
     }
 
     /// Returns the variables by which programs find the store.
@@ -99,6 +115,7 @@ impl StorePlace {
                 let endpoint = aws.endpoint.as_ref().map(|endpoint| (AWS_ENDPOINT_VARIABLE, endpoint.to_string()));
                 return [(variable::AWS_REGION, aws.region.to_string())].into_iter().chain(endpoint).collect();
             }
+            Self::Azure(azure) => return azure_variables(azure),
         };
         let file = self.token_file().map(|file| (token_file, file.display().to_string()));
         [address].into_iter().chain(file).collect()
@@ -123,6 +140,10 @@ impl StorePlace {
                     variables.extend(ProcessEnvironment.text(name)?.map(|value| (name, value)));
                 }
             }
+            Self::Azure(_) => {
+                variables.remove(variable::AZURE_KEY_VAULT_URL);
+                variables.insert("AZURE_PURGE", "true".to_owned());
+            }
             Self::SecretManager(_) => {}
         }
         Ok(variables)
@@ -141,6 +162,10 @@ impl StorePlace {
                 "type": names::STORE_AWS,
                 "folder": folder,
                 "aws": { "region": region.as_str() },
+            }),
+            Self::Azure(azure) => json!({
+                "type": names::STORE_AZURE,
+                "azure": { "vaultUrl": azure.vault.as_str() },
             }),
         }
     }
@@ -174,7 +199,23 @@ impl StorePlace {
             (Self::Aws(aws), StoredCopy::AwsSecret { folder, .. }) => {
                 Some(StoreSettings::Aws(AwsSettings { folder: folder.clone(), ..aws.clone() }))
             }
+            (Self::Azure(azure), StoredCopy::AzureSecret { .. }) => Some(StoreSettings::Azure(azure.clone())),
             _ => None,
         }
     }
+}
+
+/// Returns the variables by which programs find a vault at Azure, and identify themselves there.
+fn azure_variables(azure: &AzureSettings) -> Vec<(&'static str, String)> {
+    let mut variables = vec![(variable::AZURE_KEY_VAULT_URL, azure.vault.to_string())];
+    variables.extend(azure.ca_file.as_ref().map(|file| (AZURE_CA_VARIABLE, file.display().to_string())));
+    if let AzureIdentity::Workload { authority, tenant, client_id, token_file } = &azure.identity {
+        variables.extend([
+            (AUTHORITY_VARIABLE, authority.to_string()),
+            (TENANT_VARIABLE, tenant.clone()),
+            (CLIENT_VARIABLE, client_id.clone()),
+            (ASSERTION_VARIABLE, token_file.display().to_string()),
+        ]);
+    }
+    variables
 }

@@ -210,7 +210,11 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
             &places.kubernetes,
             is(options.kubeconfig.is_some(), "emulator; Jobs are processes of pull-secret"),
         ),
-        row(places.store.name(), &store, is(!matches!(options.store, Store::Embedded), "emulator")),
+        row(
+            places.store.name(),
+            &store,
+            is(!matches!(options.store, Store::Embedded | Store::EmbeddedAzure), "emulator"),
+        ),
         row("broker", "-", is(options.broker.is_some(), "within this process, with a journal")),
     ];
     for (name, address) in places.listeners.iter().filter(|(name, _)| name.contains(' ')) {

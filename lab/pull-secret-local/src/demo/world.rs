@@ -66,7 +66,11 @@ impl<'a> World<'a> {
 
     /// Returns the cloud of the cluster.
     pub(super) fn provider(&self) -> &'static str {
-        if matches!(self.store, AnyStore::Aws(_)) { "aws" } else { "gcp" }
+        match self.store {
+            AnyStore::Aws(_) => "aws",
+            AnyStore::Azure(_) => "azure",
+            AnyStore::Google(_) | AnyStore::Vault(_) => "gcp",
+        }
     }
 
     fn calls(&self) -> Calls<'_> {
@@ -247,6 +251,7 @@ fn store_settings(place: &StorePlace) -> anyhow::Result<StoreSettings> {
         }),
         StorePlace::Vault(settings) => StoreSettings::Vault(settings.clone()),
         StorePlace::Aws(settings) => StoreSettings::Aws(settings.clone()),
+        StorePlace::Azure(settings) => StoreSettings::Azure(settings.clone()),
     })
 }
 

@@ -1,5 +1,5 @@
 //! The fleet plane on a real OpenBao: the demo, a move to another folder, a deletion that leaves nothing; the demo at AWS, for
-//! which moto stands in.
+//! which moto stands in; the demo at Azure, for which an emulator does.
 
 use hyperfleet_client::Resource;
 use serde_json::Value;
@@ -66,6 +66,13 @@ async fn the_demo_runs_on_openbao() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demo_runs_at_aws() {
     let Some(demo) = on_moto(program::local(&["demo", "--output", "json"])) else { return };
+    assert_eq!(demonstrated(demo).await.first().map(String::as_str), Some(r#""3" "enabled""#));
+}
+
+/// The emulator of Azure Key Vault is in the demo's process.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_runs_at_azure() {
+    let demo = program::local(&["demo", "--store", "azure", "--output", "json"]);
     assert_eq!(demonstrated(demo).await.first().map(String::as_str), Some(r#""3" "enabled""#));
 }
 
