@@ -166,7 +166,10 @@ async fn ask(process: &Process, mut sent: impl AsyncFnMut() -> Vec<String>) -> B
     }
     let mut watch = process.client.watch_from("/clusters", 10_000).await;
     assert_eq!(watch.next().await.unwrap()["type"], "DELETED");
-    all.insert("changes since", sent().await);
+    // The stream goes on meanwhile. Of the last page, which is empty, PostgreSQL expects one row and may sort it.
+    let mut pages = sent().await;
+    pages.truncate(1);
+    all.insert("changes since", pages);
     all
 }
 
