@@ -46,7 +46,7 @@ impl Server {
         let api = ApiServer::start(kind).await?;
         let admin = client(api.kubeconfig.clone()).await;
         // The emulator's controllers are in the same process; a real one's share the machine with other tests.
-        let patience = if kind == Kind::Real { Duration::from_mins(1) } else { Duration::from_secs(5) };
+        let patience = if kind == Kind::Real { Duration::from_mins(5) } else { Duration::from_secs(5) };
         Some(Self { api, admin, patience })
     }
 
