@@ -319,22 +319,8 @@ impl Facts {
 
     /// Returns true if the report names this copy as the one that the last successful run has stored.
     pub fn names_as_stored(&self, copy: &StoredCopy) -> bool {
-        let text = |member: &str| self.report.as_ref()?.data.get(member)?.as_str();
-        match copy {
-            StoredCopy::Secret { project, name, .. } => {
-                text(copy::GOOGLES_PLACE) == Some(project) && text("secretName") == Some(name)
-            }
-            StoredCopy::AwsSecret { region, folder, name } => {
-                text(copy::AWSS_PLACE) == Some(region) && text("secretPath") == Some(&format!("{folder}/{name}"))
-            }
-            StoredCopy::AzureSecret { vault, name } => {
-                text(copy::AZURES_PLACE) == Some(vault) && text("secretName") == Some(name)
-            }
-            StoredCopy::VaultSecret { .. } => {
-                copy.vault_path().is_some_and(|path| text("secretPath") == Some(path.as_str()))
-            }
-            StoredCopy::KubernetesSecret { .. } => false,
-        }
+        let is_stored = !matches!(copy, StoredCopy::KubernetesSecret { .. });
+        is_stored && self.report.as_ref().is_some_and(|report| copy.is_written(&report.data) == Some(true))
     }
 }
 

@@ -44,14 +44,18 @@ pub fn resolve_store(
     kind: Option<&str>,
     environment: &impl Environment,
 ) -> Result<Option<StoreSettings>, InvalidSettings> {
-    let is_of_store =
-        |path: &str| path == "secret_store" || ["vault.", "aws.", "azure."].iter().any(|block| path.starts_with(block));
-    let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !is_of_store(path)).collect();
     let flags = kind.map(|kind| ("secret-store", kind.to_owned())).into_iter().collect();
-    let store = loaded(&flags, environment, ignored).then(|given| {
-        if given.secret_store == StoreKind::Google {
-            return Ok(None);
-        }
+    let kept = |keep: &dyn Fn(&str) -> bool| {
+        let ignored = TABLE.scalars().into_iter().map(|row| row.path).filter(|path| !keep(path)).collect();
+        loaded(&flags, environment, ignored)
+    };
+    // Variables of other stores say nothing about Google's: their own command lines read some of them too.
+    let kind = kept(&|path| path == "secret_store").then(|given| Ok(given.secret_store)).map_err(InvalidSettings)?;
+    if kind == StoreKind::Google {
+        return Ok(None);
+    }
+    let blocks = ["secret_store", "vault.", "aws.", "azure."];
+    let store = kept(&|path| blocks.iter().any(|block| path.starts_with(block))).then(|given| {
         let mut parser = Parser::new(&given);
         let store = parser.store();
         store.filter(|_| parser.problems.is_empty()).map(Some).ok_or(parser.problems)

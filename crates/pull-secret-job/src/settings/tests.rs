@@ -216,6 +216,15 @@ fn the_content_of_the_variable_is_kept_as_it_is_given() {
     assert_eq!(text.expose_secret(), " {}\n");
 }
 
+#[test]
+fn variables_of_other_stores_do_not_matter_to_googles() {
+    let of_vault = |kind: Option<&str>| resolve_store(kind, &BTreeMap::from([("VAULT_CLIENT_TIMEOUT", "soon")]));
+    assert!(matches!(of_vault(None), Ok(None)));
+    let InvalidSettings(faults) = of_vault(Some("vault")).unwrap_err();
+    assert!(faults.iter().any(|fault| fault.starts_with("VAULT_CLIENT_TIMEOUT")), "{faults:?}");
+    assert!(of_vault(Some("oracle")).is_err());
+}
+
 /// Resolves the settings of a run that stores in Vault.
 fn with_vault(further: &[(&'static str, &'static str)]) -> Result<Option<StoreSettings>, Vec<String>> {
     let complete = [

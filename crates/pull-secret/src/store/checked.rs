@@ -20,7 +20,11 @@ const MAX_FOLDERS: usize = 100;
 
 /// Returns the stores that the adapter checks.
 pub(crate) fn stores(endpoint: Endpoint, plan: StorePlan) -> Stores {
-    let google = GoogleProjects::new(endpoint, CALL_TIMEOUT);
+    let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
+    let google = Stores::of_projects(move |project, location| {
+        let projects = Arc::clone(&projects);
+        async move { projects.client(project, location).await }
+    });
     let checked = Arc::new(CheckedStores { google, plan, clients: Mutex::default() });
     Stores::new(move |copy| {
         let checked = Arc::clone(&checked);
@@ -29,7 +33,7 @@ pub(crate) fn stores(endpoint: Endpoint, plan: StorePlan) -> Stores {
 }
 
 struct CheckedStores {
-    google: GoogleProjects,
+    google: Stores,
     plan: StorePlan,
     clients: Mutex<BTreeMap<StoredCopy, Arc<AnyStore>>>,
 }
@@ -41,10 +45,8 @@ struct AtPlace(BTreeMap<&'static str, Option<String>>);
 
 impl CheckedStores {
     async fn open(&self, place: &StoredCopy) -> Opened {
-        if let StoredCopy::Secret { project, location, .. } = place {
-            let invalid = |_error| unopened(place, "the name of the project or of the location is none of Google's");
-            let location = location.as_deref().map(str::parse).transpose().map_err(invalid)?;
-            return Ok(Arc::new(self.google.client(project.parse().map_err(invalid)?, location).await?));
+        if matches!(place, StoredCopy::Secret { .. }) {
+            return self.google.open(place).await;
         }
         let mut clients = self.clients.lock().await;
         if let Some(client) = clients.get(place) {

@@ -167,14 +167,8 @@ impl StorePlace {
             Self::Vault { folder, .. } => {
                 format!("bao policy write pull-secret-job policy.hcl  # with {missing} of {folder}")
             }
-            Self::Azure { .. } => {
-                format!("az role assignment create --role ROLE --assignee CLIENT_ID --scope VAULT_ID  # with {missing}")
-            }
-            Self::Aws { .. } => {
-                format!(
-                    "aws iam put-role-policy --role-name ROLE --policy-name pull-secret-job --policy-document file://policy.json  # with {missing}"
-                )
-            }
+            // They do not say without a write what is missing.
+            Self::Aws { .. } | Self::Azure { .. } => format!("grant the identity of Jobs {missing}"),
         }
     }
 }
