@@ -119,8 +119,8 @@ impl Effects {
         index.clear(transaction).await?;
         // The first one: a resource that exists is refused as such, not by the key of one of its other rows.
         insert(statements, rows);
-        update(statements, &rows::WRITTEN, complete);
-        update(statements, &["id", "state", "object"], states);
+        update(statements, &Columns { table: "resources", key: 1, all: &rows::WRITTEN }, complete);
+        update(statements, &Columns { table: "resources", key: 1, all: &["id", "state", "object"] }, states);
         index.store(statements);
         Ok(store_transitions(statements, transitions, are_first))
     }
@@ -175,15 +175,26 @@ fn insert(statements: &mut Statements, rows: Vec<Vec<Value>>) {
     }
 }
 
-/// Sets these columns of resources; the first is the id.
-fn update(statements: &mut Statements, columns: &[&'static str], rows: Vec<Vec<Value>>) {
+/// The columns of a table that an update takes.
+struct Columns<'a> {
+    table: &'static str,
+    /// Number of the first columns that are the key of a row; the others are set.
+    key: usize,
+    all: &'a [&'static str],
+}
+
+/// Sets columns of stored rows.
+fn update(statements: &mut Statements, columns: &Columns<'_>, rows: Vec<Vec<Value>>) {
     let dialect = statements.dialect();
+    let Columns { table, key, all } = *columns;
     for rows in chunks(rows, dialect) {
+        let is_key = |(index, column): (usize, &&'static str)| format!("{table}.{column} = v.column{}", index + 1);
         let set = |(index, column): (usize, &&'static str)| format!("{column} = {}", value(index, column, dialect));
-        let sets: Vec<_> = columns.iter().enumerate().skip(1).map(set).collect();
-        let table = statements.parameters().table(dialect, rows);
-        let sets = sets.join(", ");
-        statements.add_effect(&format!("UPDATE resources SET {sets} FROM {table} WHERE resources.id = v.column1"));
+        let keys: Vec<_> = all.iter().enumerate().take(key).map(is_key).collect();
+        let sets: Vec<_> = all.iter().enumerate().skip(key).map(set).collect();
+        let (sets, keys) = (sets.join(", "), keys.join(" AND "));
+        let from = statements.parameters().table(dialect, rows);
+        statements.add_effect(&format!("UPDATE {table} SET {sets} FROM {from} WHERE {keys}"));
     }
 }
 
@@ -269,9 +280,9 @@ struct Index {
     /// Tables and ids of resources whose rows are replaced.
     cleared: Vec<(&'static str, &'static str, String)>,
     labels: Vec<Vec<Value>>,
-    conditions: Vec<Vec<Value>>,
-    /// Conditions of new resources.
+    /// Conditions of a type that the resource has not had.
     first_conditions: Vec<Vec<Value>>,
+    changed_conditions: Vec<Vec<Value>>,
     /// Ids of resources and types of conditions that they no longer have.
     vanished: Vec<(String, String)>,
     references: Vec<Vec<Value>>,
@@ -303,17 +314,18 @@ impl Index {
                 targets.iter().map(move |target| vec![text(id), text(ref_type), text(&target.id)])
             }));
         }
-        let Some(old) = old else {
-            let conditions = state.conditions.iter().map(|condition| condition_values(condition, resource));
-            self.first_conditions.extend(conditions);
-            return;
-        };
-        let old = &old.conditions;
-        self.conditions.extend(state.conditions.iter().filter_map(|condition| {
-            let values = condition_values(condition, resource);
-            let stored = old.iter().find(|old| old.kind == condition.kind).map(|old| condition_values(old, resource));
-            (stored.as_ref() != Some(&values)).then_some(values)
-        }));
+        let old = old.map_or(&[][..], |old| &old.conditions);
+        for condition in &state.conditions {
+            let mut values = condition_values(condition, resource);
+            match old.iter().find(|old| old.kind == condition.kind).map(|old| condition_values(old, resource)) {
+                None => self.first_conditions.push(values),
+                Some(stored) if stored != values => {
+                    values.truncate(CHANGING.len());
+                    self.changed_conditions.push(values);
+                }
+                Some(_unchanged) => {}
+            }
+        }
         let vanished = old.iter().filter(|old| resource.condition(&old.kind).is_none());
         self.vanished.extend(vanished.map(|condition| (id.clone(), condition.kind.clone())));
     }
@@ -333,21 +345,19 @@ impl Index {
         let labels = "resource_labels (resource_id, key, value, kind, tenancy, created_time)";
         insert_rows(statements, labels, self.labels);
         insert_rows(statements, "resource_references (source_id, ref_type, target_id)", self.references);
-        let conditions = "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
-                          last_transition_time, reason, kind, created_time)";
-        insert_rows(statements, conditions, self.first_conditions);
-        insert_or(
-            statements,
-            conditions,
-            self.conditions,
-            " WHERE true ON CONFLICT (resource_id, type) DO UPDATE SET status = excluded.status, \
-             observed_generation = excluded.observed_generation, last_updated_time = excluded.last_updated_time, \
-             last_transition_time = excluded.last_transition_time, reason = excluded.reason",
-        );
+        let conditions = format!("resource_conditions ({}, kind, created_time)", CHANGING.join(", "));
+        insert_rows(statements, &conditions, self.first_conditions);
+        // They exist: an upsert would lock each row before it changes it.
+        let columns = Columns { table: "resource_conditions", key: 2, all: &CHANGING };
+        update(statements, &columns, self.changed_conditions);
     }
 }
 
-/// Returns the values of a condition's row.
+/// The columns of a condition's row that may change, after its key.
+const CHANGING: [&str; 7] =
+    ["resource_id", "type", "status", "observed_generation", "last_updated_time", "last_transition_time", "reason"];
+
+/// Returns the values of a condition's row: those of [`CHANGING`], its kind and its time of creation.
 fn condition_values(condition: &Condition, resource: &Resource) -> Vec<Value> {
     vec![
         Value::Text(resource.id.clone()),

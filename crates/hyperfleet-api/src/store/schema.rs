@@ -70,6 +70,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("schema/0011-tenants.sqlite.sql"),
         postgres: include_str!("schema/0011-tenants.postgres.sql"),
     },
+    Migration {
+        id: "0012-no-checks-of-rows",
+        sqlite: include_str!("schema/0012-no-checks-of-rows.sqlite.sql"),
+        postgres: include_str!("schema/0012-no-checks-of-rows.postgres.sql"),
+    },
 ];
 
 /// Serialises the migrations of several servers. The lock's number is arbitrary and must not change.

@@ -89,7 +89,7 @@ async fn what_was_stored_is_there_after_a_restart_and_the_schema_is_up_to_date()
         (
             Some(1),
             &b"0001-resources\n0002-keys\n0003-epoch\n0004-tombstones\n0005-tenancy\n0006-counts\n0007-reasons\n\
-               0008-ranges\n0009-compression\n0010-fewer-indexes\n0011-tenants\n"[..]
+               0008-ranges\n0009-compression\n0010-fewer-indexes\n0011-tenants\n0012-no-checks-of-rows\n"[..]
         ),
         "{}",
         output_text(&fresh)

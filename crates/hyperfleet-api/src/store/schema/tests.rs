@@ -59,3 +59,60 @@ async fn sqlite_keeps_labels_and_conditions() {
 async fn postgresql_keeps_labels_and_conditions() {
     on_postgresql(keeps_labels_and_conditions).await;
 }
+
+/// The rows of a resource in other tables are removed with it, also where its row alone is deleted.
+async fn removes_rows_with_their_resource(store: &Store) {
+    store.migrate(Duration::from_secs(10), Timestamp::UNIX_EPOCH).await.unwrap();
+    let mut transaction = store.database().begin().await.unwrap();
+    let resource = |id: &str| {
+        format!(
+            "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, created_by, updated_time, \
+             updated_by, spec, state, object) VALUES ('{id}', 'Cluster', '{id}', '', '{{}}', 1, 7, 'me', 7, 'me', '{{}}', \
+             '{{}}', 'the cluster')"
+        )
+    };
+    let of = |id: &str| {
+        [
+            format!(
+                "resource_labels (resource_id, key, value, kind, tenancy, created_time) VALUES ('{id}', 'a', 'b', '', '', 7)"
+            ),
+            format!(
+                "resource_conditions (resource_id, type, status, observed_generation, last_updated_time, \
+                 last_transition_time, kind, created_time) VALUES ('{id}', 'Ready', 'True', 1, 7, 7, 'Cluster', 7)"
+            ),
+            format!(
+                "transitions (resource_id, number, adapter, type, to_status, observed_generation, time) VALUES ('{id}', \
+                 1, '', 'Ready', 'True', 1, 7)"
+            ),
+            format!("resource_references (source_id, ref_type, target_id) VALUES ('{id}', 'of', 'target')"),
+        ]
+    };
+    for id in ["target", "gone", "kept"] {
+        transaction.execute(resource(id), Parameters::default()).await.unwrap();
+        for row in of(id) {
+            transaction.execute(format!("INSERT INTO {row}"), Parameters::default()).await.unwrap();
+        }
+    }
+    transaction.execute("DELETE FROM resources WHERE id = 'gone'".to_owned(), Parameters::default()).await.unwrap();
+    for (table, column) in [
+        ("resource_labels", "resource_id"),
+        ("resource_conditions", "resource_id"),
+        ("transitions", "resource_id"),
+        ("resource_references", "source_id"),
+    ] {
+        let sql = format!("SELECT {column} FROM {table} ORDER BY {column}");
+        let rows = transaction.fetch(sql, Parameters::default()).await.unwrap();
+        let ids: Vec<_> = rows.iter().map(|row| row.text(0).unwrap()).collect();
+        assert_eq!(ids, ["kept", "target"], "{table}");
+    }
+}
+
+#[tokio::test]
+async fn sqlite_removes_rows_with_their_resource() {
+    on_sqlite(removes_rows_with_their_resource).await;
+}
+
+#[tokio::test]
+async fn postgresql_removes_rows_with_their_resource() {
+    on_postgresql(removes_rows_with_their_resource).await;
+}

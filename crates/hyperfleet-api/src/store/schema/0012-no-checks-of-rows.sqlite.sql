@@ -1,0 +1,1 @@
+-- On SQLite a check of a row's resource costs little.
