@@ -2,6 +2,7 @@
 //! on what Jobs have stored there.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Output;
 
 use emulators::key_vault::{Identity, KeyVault, Settings};
@@ -40,6 +41,26 @@ struct Printed {
     notes: String,
 }
 
+/// Returns the variables of the place in a vault and of the identity there, whose files are in this folder.
+pub(crate) fn at_key_vault(server: &KeyVault, folder: &Path) -> BTreeMap<&'static str, String> {
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        daemon::file::replace(&path, text.as_bytes()).unwrap();
+        path.display().to_string()
+    };
+    let identity = Identity::admin();
+    [
+        ("AZURE_KEY_VAULT_URL", server.url()),
+        ("AZURE_CA_FILE", write("ca.crt", server.authority())),
+        ("AZURE_FEDERATED_TOKEN_FILE", write("assertion", &server.assertion(&identity.subject.unwrap()))),
+        ("AZURE_TENANT_ID", Settings::default().tenant),
+        ("AZURE_CLIENT_ID", identity.client_id),
+        ("AZURE_AUTHORITY_HOST", server.url()),
+        ("AZURE_PURGE", "true".to_owned()),
+    ]
+    .into()
+}
+
 impl Fleet {
     /// `None` after a line that says why there is none.
     async fn at(store: &'static str) -> Option<Self> {
@@ -49,23 +70,9 @@ impl Fleet {
         let mut vault = None;
         let variables = if store == "azure" {
             let server = KeyVault::start(Settings::default()).await.unwrap();
-            let write = |name: &str, text: &str| {
-                let path = files.path().join(name);
-                daemon::file::replace(&path, text.as_bytes()).unwrap();
-                path.display().to_string()
-            };
-            let identity = Identity::admin();
-            let variables = [
-                ("AZURE_KEY_VAULT_URL", server.url()),
-                ("AZURE_CA_FILE", write("ca.crt", server.authority())),
-                ("AZURE_FEDERATED_TOKEN_FILE", write("assertion", &server.assertion(&identity.subject.unwrap()))),
-                ("AZURE_TENANT_ID", Settings::default().tenant),
-                ("AZURE_CLIENT_ID", identity.client_id),
-                ("AZURE_AUTHORITY_HOST", server.url()),
-                ("AZURE_PURGE", "true".to_owned()),
-            ];
+            let variables = at_key_vault(&server, files.path());
             vault = Some(server);
-            variables.into()
+            variables
         } else if store == "vault" {
             let Some(address) = variable("REAL_OPENBAO_ADDR") else {
                 return missing("REAL_OPENBAO_ADDR is not set: no OpenBao; `make real-parts` starts one");
