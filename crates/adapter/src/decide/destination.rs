@@ -48,7 +48,7 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
     let built_in = || facts.resource.id.parse().ok().as_ref().map(names::secret_name);
     let name = known(variable::SECRET_NAME).or_else(built_in).ok_or_else(|| unknown(variable::SECRET_NAME))?;
     let name = name.parse::<SecretId>().map_err(|error| format!("the name of the secret: {error}"))?.to_string();
-    match &config.store {
+    match config.stores.of(facts.view)? {
         StorePlan::Google => {
             let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
             Ok(StoredCopy::Secret { project, location: known(variable::GCP_LOCATION), name })

@@ -16,6 +16,7 @@ use crate::config::Config as File;
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
+mod by_provider;
 mod copies;
 mod stores;
 
