@@ -177,17 +177,14 @@ impl StorePlans {
             Self::One(store) => return Ok(store),
             Self::ByProvider(stores) => stores,
         };
-        let provider = view.document.pointer("/spec/provider").filter(|provider| !provider.is_null());
-        let found = provider.and_then(Value::as_str).and_then(|provider| stores.get(provider));
-        found.ok_or_else(|| match provider {
+        let provider = view.document.pointer("/spec/provider").and_then(Value::as_str);
+        provider.and_then(|provider| stores.get(provider)).ok_or_else(|| match provider {
             Some(provider) => {
-                let shown: String = provider.to_string().chars().take(MAX_SHOWN).collect();
+                let shown: String = format!("{provider:?}").chars().take(MAX_SHOWN).collect();
                 format!("the adapter's spec.secretStore.byProvider has no store for spec.provider {shown}")
             }
-            None => {
-                "spec.provider has no value, from which the adapter's spec.secretStore.byProvider chooses the store"
-                    .to_owned()
-            }
+            None => "spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store"
+                .to_owned(),
         })
     }
 

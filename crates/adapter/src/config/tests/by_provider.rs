@@ -39,15 +39,15 @@ fn view(spec: &Value) -> View {
 )]
 #[case::no_text(
     json!({"provider": ["aws"]}),
-    Err("the adapter's spec.secretStore.byProvider has no store for spec.provider [\"aws\"]")
+    Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
 )]
 #[case::none(
     json!({}),
-    Err("spec.provider has no value, from which the adapter's spec.secretStore.byProvider chooses the store")
+    Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
 )]
 #[case::null(
     json!({"provider": null}),
-    Err("spec.provider has no value, from which the adapter's spec.secretStore.byProvider chooses the store")
+    Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
 )]
 fn the_provider_of_a_resource_chooses_its_store(#[case] spec: Value, #[case] expect: Result<StoreKind, &str>) {
     let plan = read(&with(ALL, "")).unwrap();
