@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use fleet_model::names::{self, variable};
 use fleet_model::{ClusterId, StoredCopy};
-use secret_store::{SecretId, StorePath};
+use secret_store::{Location, ProjectId, SecretId, StorePath};
 
 use super::facts::Facts;
 use crate::binding::ValueSource;
@@ -51,7 +51,10 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
     match config.stores.of(facts.view)? {
         StorePlan::Google => {
             let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
-            Ok(StoredCopy::Secret { project, location: known(variable::GCP_LOCATION), name })
+            let project = project.parse::<ProjectId>().map_err(|error| format!("the project: {error}"))?.to_string();
+            let location = known(variable::GCP_LOCATION).map(|location| location.parse::<Location>()).transpose();
+            let location = location.map_err(|error| format!("the location: {error}"))?;
+            Ok(StoredCopy::Secret { project, location: location.as_ref().map(ToString::to_string), name })
         }
         StorePlan::Vault(VaultPlan { address, namespace, mount, folder }) => Ok(StoredCopy::VaultSecret {
             server: address.to_string(),

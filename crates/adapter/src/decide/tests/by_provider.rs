@@ -40,7 +40,7 @@ fn of_provider(provider: &Value) -> World {
 /// That cluster after a run at Google has succeeded in this generation.
 fn stored_at_google(provider: &Value, recorded: &[StoredCopy]) -> World {
     let data = json!({
-        "gcpProject": "p-1", "secretName": NAME, "namespace": "clusters-cls-1", "k8sSecretName": "cls-1-pull-secret",
+        "gcpProject": "proj-1", "secretName": NAME, "namespace": "clusters-cls-1", "k8sSecretName": "cls-1-pull-secret",
         "copies": recorded,
     });
     World { last_report: report(3, "True", &data), ..of_provider(provider) }
@@ -51,9 +51,9 @@ fn stored_at_google(provider: &Value, recorded: &[StoredCopy]) -> World {
     "gcp",
     at_google(),
     "GCP_API_TIMEOUT=10s",
-    "GCP_PROJECT_ID=p-1 REPLICATION_POLICY=automatic=key MANAGEMENT_NAMESPACE=clusters-cls-1",
+    "GCP_PROJECT_ID=proj-1 REPLICATION_POLICY=automatic=key MANAGEMENT_NAMESPACE=clusters-cls-1",
     "",
-    "p-1"
+    "proj-1"
 )]
 #[case::aws(
     "aws",
@@ -113,7 +113,7 @@ fn a_run_has_the_place_and_the_variables_of_its_own_store_only(
     json!({"provider": "oracle"}),
     "the adapter's spec.secretStore.byProvider has no store for spec.provider \"oracle\""
 )]
-#[case::none(json!({}), "spec.provider has no value, from which the adapter's spec.secretStore.byProvider chooses the store")]
+#[case::none(json!({}), "spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")]
 fn the_preconditions_of_the_store_hold(#[case] spec: Value, #[case] why: &str) {
     let mut world = world();
     let mut whole = json!({"pullSecret": {"data": {"redacted": true}}});
@@ -235,7 +235,7 @@ fn a_clean_up_that_fails_at_a_store_that_is_not_named_says_what_to_do(#[case] co
 }
 
 #[rstest]
-#[case::project("gcp", json!({"projects": ["p-*"]}), true)]
+#[case::project("gcp", json!({"projects": ["proj-*"]}), true)]
 #[case::other_project("gcp", json!({"folders": ["*"]}), false)]
 #[case::folder_at_aws("aws", json!({"folders": ["pull-secrets"]}), true)]
 #[case::folder_in_vault("onprem", json!({"folders": ["tenants/*"], "projects": ["*"]}), false)]

@@ -44,7 +44,7 @@ pub(super) fn copy(folder: &str) -> StoredCopy {
 }
 
 pub(super) fn at_google() -> StoredCopy {
-    let (project, name) = ("p-1".to_owned(), "hyperfleet-cls-1-pull-secret".to_owned());
+    let (project, name) = ("proj-1".to_owned(), "hyperfleet-cls-1-pull-secret".to_owned());
     StoredCopy::Secret { project, location: None, name }
 }
 
@@ -210,7 +210,7 @@ fn a_copy_in_the_store_that_was_left_is_cleaned_up_there() {
     assert_eq!(
         clean_up(&in_vault(), at_google()),
         format!(
-            "GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=p-1 SECRET_NAME=hyperfleet-cls-1-pull-secret; quota of p-1"
+            "GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=proj-1 SECRET_NAME=hyperfleet-cls-1-pull-secret; quota of proj-1"
         )
     );
     assert_eq!(
@@ -306,8 +306,8 @@ fn a_fleet_that_moves_stores_in_vault_first_and_then_deletes_at_google() {
     let recorded = [json!(at_google()), json!(kubernetes_secret())];
     let mut world = world_elsewhere(&json!({}));
     let stored = json!({
-        "gcpProject": "p-1", "secretName": "hyperfleet-cls-1-pull-secret",
-        "secretPath": "projects/p-1/secrets/hyperfleet-cls-1-pull-secret", "namespace": "clusters-cls-1",
+        "gcpProject": "proj-1", "secretName": "hyperfleet-cls-1-pull-secret",
+        "secretPath": "projects/proj-1/secrets/hyperfleet-cls-1-pull-secret", "namespace": "clusters-cls-1",
         "k8sSecretName": "cls-1-pull-secret", "copies": recorded,
     });
     world.last_report = report(3, "True", &stored);
