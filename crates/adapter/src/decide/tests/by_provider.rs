@@ -249,3 +249,25 @@ fn allowed_destinations_are_those_of_the_store(#[case] provider: &str, #[case] r
     assert_eq!(plan.starts_run().is_some(), is_allowed, "{}", plan.because);
     assert_eq!(plan.reason == Reason::DestinationNotAllowed, !is_allowed);
 }
+
+#[rstest]
+#[case::google("gcp", json!("tenants/acme"), "; spec.pullSecret.folder has no effect: Google Secret Manager has no folders")]
+#[case::azure("azure", json!("tenants/acme"), "; spec.pullSecret.folder has no effect: Azure Key Vault has no folders")]
+#[case::aws("aws", json!("tenants/acme"), "")]
+#[case::vault("onprem", json!("tenants/acme"), "")]
+#[case::blank("gcp", json!(" "), "")]
+#[case::none("gcp", Value::Null, "")]
+fn a_folder_without_effect_is_named_once(#[case] provider: &str, #[case] folder: Value, #[case] note: &str) {
+    let mut world = of_provider(&json!(provider));
+    world.resource.spec["pullSecret"]["folder"] = folder;
+    let mut stored = outcome(0, "SecretStored");
+    stored.details.clear();
+    let mut world = world.with(job(3, Some(JobEnd::Complete), 5, 1), Purpose::Apply, Some(stored));
+    let available = |world: &World| world.decide_with(&all()).condition("Available").unwrap().message.clone();
+    assert_eq!(available(&world), format!("a detail{note}"));
+    // The Job is gone, and the next pass repeats the report.
+    world.jobs.clear();
+    world.last_report = report(3, "True", &json!({}));
+    world.last_report.as_mut().unwrap().conditions[0].message = Some(format!("a detail{note}"));
+    assert_eq!(available(&world), format!("a detail{note}"));
+}
