@@ -111,11 +111,10 @@ fn of_store(store: &SecretStore) -> Vec<String> {
     };
     let at_google = by_provider.iter().filter(|(_, kind)| **kind == StoreKind::Google);
     let at_google: Vec<_> = at_google.map(|(provider, _)| provider).collect();
-    let is_needed = !at_google.is_empty();
-    is_needed
-        .then(|| format!("spec.provider in {} ? {GOOGLES_PRECONDITION} : true", json!(at_google)))
-        .into_iter()
-        .collect()
+    if at_google.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("spec.provider in {} ? {GOOGLES_PRECONDITION} : true", json!(at_google))]
 }
 
 fn complete_job(job: &mut JobTemplate, stores: &BTreeSet<StoreKind>) {

@@ -148,7 +148,7 @@ impl StoreKind {
         } else if begins("AZURE_") {
             store == Some(Self::Azure)
         } else {
-            store == Some(Self::Google) || !(begins("GCP_") || begins("SECRET_MANAGER_"))
+            store == Some(Self::Google) || !["GCP_", "SECRET_MANAGER_", "GOOGLE_"].into_iter().any(begins)
         }
     }
 

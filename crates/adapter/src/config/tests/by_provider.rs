@@ -148,6 +148,22 @@ fn a_variable_that_names_the_store_contradicts_a_map_too() {
     assert_eq!(faults, ["spec.secretStore.byProvider: contradicts spec.secretStore.type aws: leave out one of them"]);
 }
 
+#[rstest]
+#[case("GCP_PROJECT_ID", "google")]
+#[case("SECRET_MANAGER_EMULATOR_HOST", "google")]
+#[case("GOOGLE_APPLICATION_CREDENTIALS", "google")]
+#[case("REPLICATION_POLICY", "google aws")]
+#[case("VAULT_ROLE", "vault")]
+#[case("AWS_ROLE_ARN", "aws")]
+#[case("AZURE_CLIENT_ID", "azure")]
+#[case("LOG_LEVEL", "google vault aws azure")]
+fn a_variable_goes_to_the_jobs_of_its_store_only(#[case] name: &str, #[case] expect: &str) {
+    let all = [StoreKind::Google, StoreKind::Vault, StoreKind::Aws, StoreKind::Azure];
+    let taken = all.into_iter().filter(|store| StoreKind::takes(Some(*store), name));
+    assert_eq!(taken.map(|store| store.name().unwrap_or("google")).collect::<Vec<_>>().join(" "), expect);
+    assert_eq!(StoreKind::takes(None, name), name == "LOG_LEVEL");
+}
+
 #[test]
 fn the_example_is_accepted() {
     let plan = read(include_str!("../../../../../examples/adapter-config-by-provider.yaml")).unwrap();
