@@ -141,6 +141,9 @@ fn a_provider_without_a_store_is_not_served_whatever_the_preconditions() {
     let config = mapped("{aws: aws}", "  criteria: {preconditions: [{expression: 'true'}]}\n");
     let plan = world().decide_with(&config);
     assert_eq!((render(&plan).as_str(), plan.because.as_str()), (WAITING, NO_STORE));
+    // Beside what else it waits for.
+    let plan = World { resource: resource(&json!({})), ..world() }.decide_with(&config);
+    assert!(plan.because.starts_with(&format!("{NO_STORE}; waiting for validation")), "{}", plan.because);
 }
 
 /// First the new store, then the copy in the former one, as when a destination changes.

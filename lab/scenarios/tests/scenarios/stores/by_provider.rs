@@ -32,7 +32,8 @@ struct Fleet {
     cluster: Cluster,
     topic: String,
     folder: TempDir,
-    _parts: Vec<Child>,
+    /// They end when they are dropped.
+    parts: Vec<Child>,
 }
 
 impl Fleet {
@@ -58,9 +59,9 @@ impl Fleet {
             (Server::plain().await, SecretManager::start(secret_manager::Settings::default()).await.unwrap());
         let (api, address) = processes::api(folder.path(), &[]).await;
         let mut fleet =
-            Self { player: Player::of(&address), vault, google, kubernetes, cluster, topic, folder, _parts: vec![api] };
+            Self { player: Player::of(&address), vault, google, kubernetes, cluster, topic, folder, parts: vec![api] };
         let parts = [fleet.adapter(&address, &openbao, &broker).await, fleet.sentinel(&address, &broker).await];
-        fleet._parts.extend(parts);
+        fleet.parts.extend(parts);
         Some(fleet)
     }
 
