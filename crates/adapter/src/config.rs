@@ -7,6 +7,7 @@ mod check;
 mod schema;
 mod secret_store;
 mod shape;
+mod stores;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use daemon::environment::Environment;
 use daemon::settings::dump::Dump;
 use daemon::settings::{File, Given, Loaded, configuration};
+use fleet_model::names;
 use hyperfleet_client::{ReportMethod, TokenSettings};
 use message_broker::{Consume, Subscription};
 use precondition::Precondition;
@@ -30,11 +32,12 @@ pub use broker::{Broker, BrokerKind, ExchangeType};
 pub use builtin::JOB_NAMESPACE;
 pub use daemon::settings::common::Address;
 pub(crate) use secret_store::FOLDER;
-pub use secret_store::{AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
+pub use secret_store::{SecretStore, StoreKind};
 pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
     Resources, Retry, ServiceAccount, Spec, StoreCheck,
 };
+pub use stores::{AwsPlan, StorePlan, StorePlans, VaultPlan};
 
 /// The files that are searched for the configuration if neither flag nor variable names one.
 pub const SEARCHED: &[&str] = &["/etc/hyperfleet/adapter.yaml", "/etc/hyperfleet/config.yaml"];
@@ -76,8 +79,8 @@ pub struct Plan {
     pub account: Option<Account>,
     /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
     pub tracks_copies: bool,
-    /// The secret store of the runs.
-    pub store: StorePlan,
+    /// The secret stores of the runs.
+    pub stores: StorePlans,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -125,6 +128,13 @@ impl Plan {
     /// Every fault, as a line for a message.
     pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
         searched(flags, environment)?.dumped(|config| config.completed().plan())
+    }
+
+    /// Returns the variables of a run at this store; `None` is a run without a store. Jobs of other adapters get all.
+    pub fn bindings_at(&self, store: Option<StoreKind>) -> impl Iterator<Item = &Binding> {
+        let is_of_run =
+            move |binding: &&Binding| self.adapter != names::ADAPTER || StoreKind::takes(store, &binding.name);
+        self.bindings.iter().filter(is_of_run)
     }
 }
 
@@ -212,7 +222,7 @@ impl Config {
             output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
             account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
-            store: checked.store,
+            stores: checked.stores,
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,

@@ -33,6 +33,7 @@ pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     } else {
         (Purpose::Apply, copies::track(config, facts, apply::decide(config, facts)))
     };
+    destination::note_folder(config, facts, &mut plan);
     let is_starting = plan.starts_run().is_some_and(|run| run.purpose == purpose);
     attempts::record(facts, purpose, is_starting, &mut plan.data);
     plan

@@ -53,16 +53,19 @@ fn copy_text(copy: &StoredCopy) -> Option<String> {
 /// Returns the owner of the quota that the run counts against: the project, the address of OpenBao or Vault, the region, or the
 /// vault.
 pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
-    match (&run.copy, &config.store) {
-        (Some(StoredCopy::Secret { project, .. }), _) => return Some(project.clone()),
-        (Some(StoredCopy::VaultSecret { server, .. }), _) => return Some(server.clone()),
-        (Some(StoredCopy::KubernetesSecret { .. }), _) => return None,
-        (Some(StoredCopy::AwsSecret { region, .. }), _) => return Some(format!("aws/{region}")),
-        (Some(StoredCopy::AzureSecret { vault, .. }), _) => return Some(vault.clone()),
-        (None, StorePlan::Azure(vault)) => return Some(vault.to_string()),
-        (None, StorePlan::Vault(place)) => return Some(place.address.to_string()),
-        (None, StorePlan::Aws(place)) => return Some(format!("aws/{}", place.region)),
-        (None, StorePlan::Google) => {}
+    match &run.copy {
+        Some(StoredCopy::Secret { project, .. }) => return Some(project.clone()),
+        Some(StoredCopy::VaultSecret { server, .. }) => return Some(server.clone()),
+        Some(StoredCopy::KubernetesSecret { .. }) => return None,
+        Some(StoredCopy::AwsSecret { region, .. }) => return Some(format!("aws/{region}")),
+        Some(StoredCopy::AzureSecret { vault, .. }) => return Some(vault.clone()),
+        None => {}
+    }
+    match config.stores.of(facts.view).ok()? {
+        StorePlan::Azure(vault) => return Some(vault.to_string()),
+        StorePlan::Vault(place) => return Some(place.address.to_string()),
+        StorePlan::Aws(place) => return Some(format!("aws/{}", place.region)),
+        StorePlan::Google => {}
     }
     let name = config.project_variable.as_ref()?;
     let binding = config.bindings.iter().find(|binding| binding.name == *name)?;
@@ -272,16 +275,18 @@ fn args(config: &Config, run: &StartRun) -> Vec<String> {
 fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Vec<Value>, String> {
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
-    let store = run.copy.as_ref().map_or(Some(config.store.kind()), store_of);
-    let of_copy = match (&run.copy, &config.store) {
+    let store = match &run.copy {
+        Some(copy) => StoreKind::of(copy),
+        None => Some(config.stores.of(facts.view)?.kind()),
+    };
+    let of_copy = match (&run.copy, store) {
         (Some(copy), _) => copy_variables(copy),
         // The variables of the Job's template name the place.
-        (None, StorePlan::Google) => Vec::new(),
+        (None, Some(StoreKind::Google)) => Vec::new(),
         (None, _) => place_variables(&stored_copy(config, facts)?),
     };
-    let values = config.bindings.iter().filter_map(|binding| {
-        let is_elsewhere = config.adapter == names::ADAPTER && !StoreKind::takes(store, &binding.name);
-        if is_elsewhere || of_copy.iter().any(|(name, _)| *name == binding.name) {
+    let values = config.bindings_at(store).filter_map(|binding| {
+        if of_copy.iter().any(|(name, _)| *name == binding.name) {
             return None;
         }
         let value = binding.resolve(facts.view, placeholders)?;
@@ -295,17 +300,6 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     let of_copy = of_copy.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
     let all = values.chain(of_copy).chain(incarnation).chain(trace);
     Ok(all.map(|(name, value)| json!({"name": name, "value": value})).collect())
-}
-
-/// Returns the store of a copy; `None` for a Kubernetes Secret.
-fn store_of(copy: &StoredCopy) -> Option<StoreKind> {
-    match copy {
-        StoredCopy::Secret { .. } => Some(StoreKind::Google),
-        StoredCopy::VaultSecret { .. } => Some(StoreKind::Vault),
-        StoredCopy::AwsSecret { .. } => Some(StoreKind::Aws),
-        StoredCopy::AzureSecret { .. } => Some(StoreKind::Azure),
-        StoredCopy::KubernetesSecret { .. } => None,
-    }
 }
 
 /// Returns the variables that name a copy, in place of those of the resource's current destination. `None` removes one.
@@ -325,7 +319,7 @@ fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
 
 /// Returns the variables that name the place of a copy in a secret store.
 fn place_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
-    let kind = store_of(copy).and_then(StoreKind::name).map(str::to_owned);
+    let kind = StoreKind::of(copy).and_then(StoreKind::name).map(str::to_owned);
     match copy.clone() {
         StoredCopy::Secret { project, location, name } => vec![
             (variable::GCP_PROJECT_ID, Some(project)),

@@ -76,6 +76,8 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     let reports = calls.statuses("clusters", id).await?;
     facts.heartbeats = heartbeats(&calls, &reports, &dependencies).await;
     facts.report = reports.into_iter().find(|report| report.adapter == names::ADAPTER);
+    let current = facts.report.as_ref().filter(|report| report.observed_generation >= cluster.generation);
+    facts.unmet.retain(|line| current.is_none_or(|report| !is_of_another_store(line, report)));
     // HyperFleet's own server keeps no history, so its absence is not an error.
     facts.history = calls.history("clusters", id).await.unwrap_or_default();
     facts.history.retain(|transition| transition.adapter == names::ADAPTER);
@@ -83,6 +85,14 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
         observe_kubernetes(target, &mut facts).await;
     }
     Ok(facts)
+}
+
+/// Returns true for a built-in precondition about the spec that the report about the same spec does not name: the fleet's adapter stores
+/// this cluster elsewhere than at Google, and has other preconditions.
+fn is_of_another_store(unmet: &str, report: &Report) -> bool {
+    let available = report.condition(names::condition::AVAILABLE);
+    let message = available.and_then(|available| available.message.as_deref()).unwrap_or_default();
+    unmet.starts_with("`spec.") && !message.contains(unmet)
 }
 
 /// Returns when each adapter has reported, about this cluster and about any of the first page of the API's list.
@@ -186,7 +196,26 @@ fn preconditions(plan: &Plan) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
     use super::*;
+
+    const PROVIDER: &str = "`spec.provider == \"gcp\"` is false: left side is \"aws\"";
+
+    #[rstest]
+    #[case::another_store(PROVIDER, "PermissionDenied: needs secretsmanager:CreateSecret", true)]
+    #[case::the_adapters_own(PROVIDER, &format!("waiting for dns: not reported yet; {PROVIDER}"), false)]
+    #[case::another_adapter("waiting for dns: not reported yet", "a Job was created", false)]
+    fn what_the_adapter_does_not_name_about_the_spec_is_of_another_store(
+        #[case] unmet: &str,
+        #[case] message: &str,
+        #[case] expected: bool,
+    ) {
+        let conditions = json!([{"type": "Available", "status": "False", "reason": "r", "message": message}]);
+        let report = json!({"adapter": "pullsecret", "observed_generation": 1, "data": {}, "conditions": conditions});
+        assert_eq!(is_of_another_store(unmet, &serde_json::from_value(report).unwrap()), expected);
+    }
 
     #[test]
     fn the_built_in_adapter_has_the_preconditions_of_the_specification() {

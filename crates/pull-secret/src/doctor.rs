@@ -113,7 +113,7 @@ async fn observe_store(settings: &StoreSettings) -> StoreFacts {
             StorePlace::Vault { server: settings.address.to_string(), folder }
         }
         StoreSettings::Aws(settings) => {
-            StorePlace::Aws { region: settings.region.to_string(), folder: settings.folder.clone() }
+            StorePlace::Aws { region: settings.region.to_string(), folder: settings.folder.to_string() }
         }
         StoreSettings::Azure(settings) => StorePlace::Azure { vault: settings.vault.to_string() },
     };

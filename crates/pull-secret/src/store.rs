@@ -119,7 +119,7 @@ fn named(settings: &StoreSettings, name: String) -> StoredCopy {
             name,
         },
         StoreSettings::Aws(AwsSettings { region, folder, .. }) => {
-            StoredCopy::AwsSecret { region: region.to_string(), folder: folder.clone(), name }
+            StoredCopy::AwsSecret { region: region.to_string(), folder: folder.to_string(), name }
         }
         StoreSettings::Azure(AzureSettings { vault, .. }) => StoredCopy::AzureSecret { vault: vault.to_string(), name },
     }

@@ -68,8 +68,7 @@ impl AwsStore {
     }
 
     fn folder(&self) -> String {
-        let folder = self.session.settings.folder.trim_matches('/');
-        if folder.is_empty() { String::new() } else { format!("{folder}/") }
+        format!("{}/", self.session.settings.folder)
     }
 
     fn name(&self, secret: &SecretId) -> String {

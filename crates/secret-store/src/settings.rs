@@ -92,8 +92,8 @@ pub struct AwsSettings {
     pub region: Location,
     /// Another address of the service (a private endpoint, a stand-in for tests); `None` for the provider's.
     pub endpoint: Option<EndpointUrl>,
-    /// The part of the secrets' names before the last `/`; empty for none.
-    pub folder: String,
+    /// The part of the secrets' names before the last `/`.
+    pub folder: StorePath,
     /// Identity.
     pub identity: AwsIdentity,
     /// Number of days, 7 to 30, for which a deleted secret can be restored; `None` if it cannot.

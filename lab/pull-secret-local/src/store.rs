@@ -160,7 +160,7 @@ impl StorePlace {
             }),
             Self::Aws(AwsSettings { region, folder, .. }) => json!({
                 "type": names::STORE_AWS,
-                "folder": folder,
+                "folder": folder.as_str(),
                 "aws": { "region": region.as_str() },
             }),
             Self::Azure(azure) => json!({
@@ -197,7 +197,7 @@ impl StorePlace {
                 Some(StoreSettings::Vault(VaultSettings { folder: folder.parse().ok()?, ..vault.clone() }))
             }
             (Self::Aws(aws), StoredCopy::AwsSecret { folder, .. }) => {
-                Some(StoreSettings::Aws(AwsSettings { folder: folder.clone(), ..aws.clone() }))
+                Some(StoreSettings::Aws(AwsSettings { folder: folder.parse().ok()?, ..aws.clone() }))
             }
             (Self::Azure(azure), StoredCopy::AzureSecret { .. }) => Some(StoreSettings::Azure(azure.clone())),
             _ => None,

@@ -235,11 +235,15 @@ impl Player {
 
     /// Creates a cluster whose name is not its id.
     pub async fn try_create_named(&self, id: &str, name: &str, content: &str) -> Result<Resource, Error> {
+        self.try_create_with(id, name, spec(content)).await
+    }
+
+    pub async fn try_create_with(&self, id: &str, name: &str, spec: Map<String, Value>) -> Result<Resource, Error> {
         let new = NewResource {
             id: Some(id.to_owned()),
             kind: "Cluster".to_owned(),
             name: name.to_owned(),
-            spec: spec(content),
+            spec,
             ..NewResource::default()
         };
         self.client.within(&self.budget).create("clusters", &new).await
@@ -262,7 +266,7 @@ impl Player {
         self.patch(id, Map::from_iter([("pullSecret".to_owned(), pull_secret)])).await
     }
 
-    async fn patch(&self, id: &str, spec: Map<String, Value>) -> Resource {
+    pub async fn patch(&self, id: &str, spec: Map<String, Value>) -> Resource {
         let patch = Patch { spec: Some(spec), ..Patch::default() };
         self.client.within(&self.budget).patch("clusters", id, &patch, None).await.unwrap()
     }
@@ -368,7 +372,11 @@ impl Player {
 }
 
 fn spec(content: &str) -> Map<String, Value> {
-    let spec = json!({"provider": "gcp", "gcp": {"projectId": PROJECT}, "pullSecret": {"data": content}});
+    spec_of("gcp", content)
+}
+
+pub fn spec_of(provider: &str, content: &str) -> Map<String, Value> {
+    let spec = json!({"provider": provider, "gcp": {"projectId": PROJECT}, "pullSecret": {"data": content}});
     spec.as_object().cloned().unwrap()
 }
 

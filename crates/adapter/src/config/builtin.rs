@@ -1,8 +1,11 @@
 //! The built-in configuration of the adapter type `pullsecret`.
 
-use fleet_model::names::variable;
+use std::collections::BTreeSet;
 
-use super::secret_store::StoreKind;
+use fleet_model::names::variable;
+use serde_json::json;
+
+use super::secret_store::{SecretStore, StoreKind};
 use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources, ServiceAccount};
 use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
@@ -23,12 +26,8 @@ pub(super) const PULL_SECRET: &str = "pullsecret";
 /// The adapters that must have completed their work before this one.
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
-/// The built-in preconditions of a run that stores at Google.
-const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, "spec.gcp.projectId != nil"];
-/// The built-in precondition of a run that stores at AWS.
-const AWSS_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "aws""#];
-/// The built-in precondition of a run that stores at Azure.
-const AZURES_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "azure""#];
+/// The built-in precondition of a run that stores at Google, besides the provider.
+const GOOGLES_PRECONDITION: &str = "spec.gcp.projectId != nil";
 /// The built-in precondition of every run. A reference to a Secret is equivalent to the content itself.
 const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
 
@@ -82,27 +81,43 @@ pub(super) fn complete(config: &mut Config) {
         return;
     }
     let Criteria { preconditions, dependencies } = &mut spec.criteria;
-    let expression = |expression: &str| Expression { expression: expression.to_owned() };
-    let of_store: &[&str] = match spec.secret_store.kind {
-        StoreKind::Google => &GOOGLES_PRECONDITIONS,
-        StoreKind::Vault => &[],
-        StoreKind::Aws => &AWSS_PRECONDITIONS,
-        StoreKind::Azure => &AZURES_PRECONDITIONS,
-    };
-    preconditions.get_or_insert_with(|| of_store.iter().chain([&PRECONDITION]).copied().map(expression).collect());
+    preconditions.get_or_insert_with(|| {
+        let all = of_store(&spec.secret_store).into_iter().chain([PRECONDITION.to_owned()]);
+        all.map(|expression| Expression { expression }).collect()
+    });
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
     spec.input.get_or_insert_with(Input::default);
     spec.output.get_or_insert_with(|| Output {
         namespace: source(NAMESPACE, None),
         name: source(&["spec.pullSecret.k8sSecretName"], Some("{id}-pull-secret")),
     });
-    if spec.secret_store.kind == StoreKind::Google {
+    let stores = spec.secret_store.kinds();
+    if stores.contains(&StoreKind::Google) {
         spec.limits.project_variable.get_or_insert_with(|| variable::GCP_PROJECT_ID.to_owned());
     }
-    complete_job(&mut spec.job_template, spec.secret_store.kind);
+    complete_job(&mut spec.job_template, &stores);
 }
 
-fn complete_job(job: &mut JobTemplate, store: StoreKind) {
+/// Returns the built-in preconditions that depend on the store. The choice of the store by provider is a precondition of its own.
+fn of_store(store: &SecretStore) -> Vec<String> {
+    let provider = |provider: &str| format!("spec.provider == {}", json!(provider));
+    let Some(by_provider) = &store.by_provider else {
+        return match store.kind.unwrap_or(StoreKind::Google) {
+            StoreKind::Google => vec![provider("gcp"), GOOGLES_PRECONDITION.to_owned()],
+            StoreKind::Vault => Vec::new(),
+            StoreKind::Aws => vec![provider("aws")],
+            StoreKind::Azure => vec![provider("azure")],
+        };
+    };
+    let at_google = by_provider.iter().filter(|(_, kind)| **kind == StoreKind::Google);
+    let at_google: Vec<_> = at_google.map(|(provider, _)| provider).collect();
+    if at_google.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("spec.provider in {} ? {GOOGLES_PRECONDITION} : true", json!(at_google))]
+}
+
+fn complete_job(job: &mut JobTemplate, stores: &BTreeSet<StoreKind>) {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     job.image.get_or_insert_with(|| IMAGE.to_owned());
     job.args.get_or_insert_with(|| texts(&ARGS));
@@ -121,8 +136,8 @@ fn complete_job(job: &mut JobTemplate, store: StoreKind) {
         Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
     let given = job.env.take().unwrap_or_default();
-    let is_of_store = |variable: &Variable| StoreKind::takes(Some(store), variable.name);
-    let built_in = VARIABLES.into_iter().filter(is_of_store).map(binding);
+    let is_taken = |variable: &Variable| stores.iter().any(|store| StoreKind::takes(Some(*store), variable.name));
+    let built_in = VARIABLES.into_iter().filter(is_taken).map(binding);
     let kept = built_in.filter(|built_in| given.iter().all(|given| given.name != built_in.name)).collect::<Vec<_>>();
     // Those that are given stay first: messages name their places in the file.
     job.env = Some(given.into_iter().chain(kept).collect());

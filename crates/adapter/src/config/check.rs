@@ -1,9 +1,5 @@
 //! Checks a configuration as a whole.
 
-use ::secret_store::{EndpointUrl, StorePath};
-use std::fmt::Display;
-use std::str::FromStr;
-
 use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use hyperfleet_client::BaseUrl;
@@ -13,8 +9,9 @@ use precondition::Precondition;
 use super::account::Account;
 use super::broker::{Broker, BrokerKind};
 use super::builtin;
-use super::secret_store::{self, AwsPlan, SecretStore, StoreKind, StorePlan, VaultPlan};
+use super::secret_store;
 use super::shape::{Config, Destination, ServiceAccount, Spec};
+use super::stores::{self, StorePlans};
 use super::table::TABLE;
 use crate::binding::{Binding, FieldPath, ValueSource};
 
@@ -25,7 +22,7 @@ pub(super) struct Checked {
     pub(super) preconditions: Vec<Precondition>,
     pub(super) image: String,
     pub(super) account: Option<Account>,
-    pub(super) store: StorePlan,
+    pub(super) stores: StorePlans,
 }
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
@@ -59,83 +56,16 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
             Err(error) => faults.push(format!("spec.criteria.preconditions[{index}].expression: {error}")),
         }
     }
-    let store = store(spec);
-    faults.extend(store.as_ref().err().into_iter().flatten().cloned());
+    let stores = stores::checked(spec);
+    faults.extend(stores.as_ref().err().into_iter().flatten().cloned());
     faults.extend(subscription.as_ref().err().cloned());
     faults.extend(image.as_ref().err().cloned());
-    match (base_url, subscription, image, store) {
-        (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(store)) if faults.is_empty() => {
-            Ok(Checked { base_url, subscription, preconditions, image, account, store })
+    match (base_url, subscription, image, stores) {
+        (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(stores)) if faults.is_empty() => {
+            Ok(Checked { base_url, subscription, preconditions, image, account, stores })
         }
         _ => Err(faults),
     }
-}
-
-/// Checks the secret store; the error lists every fault.
-fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
-    let SecretStore { kind, folder, vault, aws, azure } = &spec.secret_store;
-    let mut faults = Vec::new();
-    let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
-    let blocks = [
-        ("vault", StoreKind::Vault, is_vault_given),
-        ("aws", StoreKind::Aws, aws.region.is_some()),
-        ("azure", StoreKind::Azure, azure.vault_url.is_some()),
-    ];
-    for (block, of_block, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && kind != of_block) {
-        let named = of_block.name().unwrap_or_default();
-        faults.push(format!("spec.secretStore.{block}: has no effect without spec.secretStore.type {named}"));
-    }
-    if *kind != StoreKind::Google && spec.adapter_type != builtin::PULL_SECRET {
-        let adapter_type = builtin::PULL_SECRET;
-        faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
-    }
-    if matches!(kind, StoreKind::Google | StoreKind::Azure) && folder.is_some() {
-        let named = kind.name().unwrap_or("google");
-        faults.push(format!("spec.secretStore.folder: has no effect with spec.secretStore.type {named}"));
-    }
-    if *kind != StoreKind::Google && spec.limits.project_variable.is_some() {
-        faults.push("spec.limits.projectVariable: has no effect without spec.secretStore.type google".to_owned());
-    }
-    let folder = Some(folder.as_deref().unwrap_or("pull-secrets"));
-    let folder = parsed::<StorePath>("spec.secretStore.folder", folder, &mut faults);
-    let folder = folder.map(|folder| secret_store::folder(&folder));
-    let plan = match kind {
-        StoreKind::Google => Some(StorePlan::Google),
-        StoreKind::Vault => {
-            let address = parsed("spec.secretStore.vault.address", vault.address.as_deref(), &mut faults);
-            let namespace = vault.namespace.as_deref();
-            let namespace = namespace.and_then(|it| parsed("spec.secretStore.vault.namespace", Some(it), &mut faults));
-            let namespace = namespace.and_then(StorePath::unless_root);
-            let mount = Some(vault.mount.as_deref().unwrap_or("secret"));
-            let mount = parsed("spec.secretStore.vault.mount", mount, &mut faults);
-            address
-                .zip(mount)
-                .zip(folder)
-                .map(|((address, mount), folder)| StorePlan::Vault(VaultPlan { address, namespace, mount, folder }))
-        }
-        StoreKind::Aws => {
-            let region = parsed("spec.secretStore.aws.region", aws.region.as_deref(), &mut faults);
-            region.zip(folder).map(|(region, folder)| StorePlan::Aws(AwsPlan { region, folder }))
-        }
-        StoreKind::Azure => {
-            const VAULT: &str = "spec.secretStore.azure.vaultUrl";
-            let vault = parsed::<EndpointUrl>(VAULT, azure.vault_url.as_deref(), &mut faults);
-            if vault.as_ref().is_some_and(|vault| vault.plain_host().is_some()) {
-                faults.push(format!("{VAULT}: must be an https:// address"));
-            }
-            vault.map(StorePlan::Azure)
-        }
-    };
-    plan.filter(|_| faults.is_empty()).ok_or(faults)
-}
-
-/// Parses a setting that is required, and collects its fault.
-fn parsed<T: FromStr<Err: Display>>(key: &'static str, text: Option<&str>, faults: &mut Vec<String>) -> Option<T> {
-    let parsed = match text {
-        Some(text) => text.parse().map_err(|error| format!("{key}: {error}")),
-        None => Err(missing(&TABLE, key)),
-    };
-    parsed.map_err(|fault| faults.push(fault)).ok()
 }
 
 /// Checks that the author of a resource cannot choose the service account of its Jobs, and thereby another tenant's rights.

@@ -33,9 +33,14 @@ fn not_required(schema: &mut Value, above: &[&str], name: &str) {
 
 fn spell(schema: &mut Value, above: &[&str], name: &str, choices: &[&[&str]]) {
     let property = object(schema, above).and_then(|object| object.pointer_mut(&format!("/properties/{name}")));
-    if let Some(property) = property {
-        let description = property.get("description").cloned();
-        *property = json!({ "description": description, "enum": choices.concat() });
+    let Some(property) = property else { return };
+    let spelled = |schema: &Value| json!({ "description": schema.get("description"), "enum": choices.concat() });
+    let reference = [property.get("$ref"), property.pointer("/anyOf/0/$ref")].into_iter().flatten().next().cloned();
+    *property = spelled(property);
+    // Mappings have it too.
+    let definition = reference.as_ref().and_then(Value::as_str).map(|reference| reference.trim_start_matches('#'));
+    if let Some(definition) = definition.and_then(|pointer| schema.pointer_mut(pointer)) {
+        *definition = spelled(definition);
     }
 }
 

@@ -1,11 +1,11 @@
 //! The secret store of the pull secret adapter's Jobs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use daemon::settings::Row;
+use fleet_model::StoredCopy;
 use fleet_model::names::{self, variable};
 use schemars::JsonSchema;
-use secret_store::{EndpointUrl, Location, StorePath};
-
-use crate::binding::{FieldPath, ValueSource};
 
 /// The field by which a resource chooses its folder.
 pub(crate) const FOLDER: &str = "spec.pullSecret.folder";
@@ -16,8 +16,12 @@ daemon::settings! {
     #[serde(rename_all = "camelCase")]
     pub struct SecretStore {
         /// Secret store of the Jobs
-        #[serde(rename = "type")]
-        pub kind: StoreKind = Row::at("spec.secretStore.type").default("google"),
+        #[serde(rename = "type", default)]
+        pub kind: Option<StoreKind> = Row::at("spec.secretStore.type").unset("`google`"),
+        /// Secret stores of the Jobs by the resource's `spec.provider`, instead of one for all: `{gcp: google, aws: aws}`. A
+        /// resource with another provider, or without one, is not served
+        #[serde(default)]
+        pub by_provider: Option<BTreeMap<String, StoreKind>> = Row::at("spec.secretStore.byProvider"),
         /// Folder of the secrets in OpenBao, Vault or AWS, for resources whose `spec.pullSecret.folder` names no other
         #[serde(default)]
         pub folder: Option<String> = Row::at("spec.secretStore.folder").unset("`pull-secrets`"),
@@ -38,7 +42,7 @@ daemon::settings! {
         /// Address of OpenBao or Vault: https, or http to this machine
         #[serde(default)]
         pub address: Option<String> =
-            Row::at("spec.secretStore.vault.address").unset("required with spec.secretStore.type vault"),
+            Row::at("spec.secretStore.vault.address").unset("required with the store vault"),
         /// Namespace at that server
         #[serde(default)]
         pub namespace: Option<String> = Row::at("spec.secretStore.vault.namespace").unset("the root"),
@@ -56,7 +60,7 @@ daemon::settings! {
         /// Region of AWS Secrets Manager
         #[serde(default)]
         pub region: Option<String> =
-            Row::at("spec.secretStore.aws.region").unset("required with spec.secretStore.type aws"),
+            Row::at("spec.secretStore.aws.region").unset("required with the store aws"),
     }
 }
 
@@ -68,13 +72,13 @@ daemon::settings! {
         /// Address of the vault in Azure Key Vault, such as https://NAME.vault.azure.net
         #[serde(default)]
         pub vault_url: Option<String> =
-            Row::at("spec.secretStore.azure.vaultUrl").unset("required with spec.secretStore.type azure"),
+            Row::at("spec.secretStore.azure.vaultUrl").unset("required with the store azure"),
     }
 }
 
 daemon::choices! {
     /// Kind of the secret store.
-    #[derive(JsonSchema)]
+    #[derive(PartialOrd, Ord, JsonSchema)]
     pub enum StoreKind {
         /// Google Secret Manager.
         Google = "google",
@@ -87,50 +91,10 @@ daemon::choices! {
     }
 }
 
-/// The secret store, checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StorePlan {
-    /// Google Secret Manager; the variables of the Job's template name the project.
-    Google,
-    /// OpenBao or Vault.
-    Vault(VaultPlan),
-    /// AWS Secrets Manager.
-    Aws(AwsPlan),
-    /// The vault in Azure Key Vault.
-    Azure(EndpointUrl),
-}
-
-/// The place of pull secrets in OpenBao or Vault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VaultPlan {
-    /// The address of the server.
-    pub address: EndpointUrl,
-    /// The namespace at the server; `None` for the root.
-    pub namespace: Option<StorePath>,
-    /// The mount of the KV engine.
-    pub mount: StorePath,
-    /// The folder of a resource.
-    pub folder: ValueSource,
-}
-
-/// The place of pull secrets in AWS Secrets Manager.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AwsPlan {
-    /// The region.
-    pub region: Location,
-    /// The folder of a resource.
-    pub folder: ValueSource,
-}
-
-/// Returns the folder of resources, of which each may name its own.
-pub(super) fn folder(built_in: &StorePath) -> ValueSource {
-    ValueSource { from: FOLDER.parse::<FieldPath>().into_iter().collect(), value: Some(built_in.to_string()) }
-}
-
 /// Returns the setting that decides about a variable, which the Job's template must not have therefore.
 pub(super) fn setting_of(name: &str) -> Option<&'static str> {
     match name {
-        variable::SECRET_STORE => Some("spec.secretStore.type"),
+        variable::SECRET_STORE => Some("spec.secretStore.type or byProvider"),
         variable::VAULT_ADDR => Some("spec.secretStore.vault.address"),
         variable::VAULT_NAMESPACE => Some("spec.secretStore.vault.namespace"),
         variable::VAULT_MOUNT => Some("spec.secretStore.vault.mount"),
@@ -147,9 +111,31 @@ pub(super) fn is_of_identity(name: &str) -> bool {
     name == "GCP_SECRET_MANAGER_ENDPOINT" || families.iter().any(|family| name.starts_with(family))
 }
 
+// === impl SecretStore ===
+
+impl SecretStore {
+    /// Returns the stores that the settings name.
+    pub(super) fn kinds(&self) -> BTreeSet<StoreKind> {
+        let by_provider = self.by_provider.iter().flat_map(BTreeMap::values).copied();
+        let one = self.kind.or(self.by_provider.is_none().then_some(StoreKind::Google));
+        by_provider.chain(one).collect()
+    }
+}
+
 // === impl StoreKind ===
 
 impl StoreKind {
+    /// Returns the store of a copy; `None` for a Kubernetes Secret.
+    pub fn of(copy: &StoredCopy) -> Option<Self> {
+        match copy {
+            StoredCopy::Secret { .. } => Some(Self::Google),
+            StoredCopy::VaultSecret { .. } => Some(Self::Vault),
+            StoredCopy::AwsSecret { .. } => Some(Self::Aws),
+            StoredCopy::AzureSecret { .. } => Some(Self::Azure),
+            StoredCopy::KubernetesSecret { .. } => None,
+        }
+    }
+
     /// Returns true if a run at this store is to have a variable of the Job's template; `None` is a run without a store.
     pub fn takes(store: Option<Self>, name: &str) -> bool {
         let begins = |prefix: &str| name.starts_with(prefix);
@@ -162,7 +148,7 @@ impl StoreKind {
         } else if begins("AZURE_") {
             store == Some(Self::Azure)
         } else {
-            store == Some(Self::Google) || !(begins("GCP_") || begins("SECRET_MANAGER_"))
+            store == Some(Self::Google) || !["GCP_", "SECRET_MANAGER_", "GOOGLE_"].into_iter().any(begins)
         }
     }
 
@@ -173,20 +159,6 @@ impl StoreKind {
             Self::Vault => Some(names::STORE_VAULT),
             Self::Aws => Some(names::STORE_AWS),
             Self::Azure => Some(names::STORE_AZURE),
-        }
-    }
-}
-
-// === impl StorePlan ===
-
-impl StorePlan {
-    /// Returns the kind of the store.
-    pub fn kind(&self) -> StoreKind {
-        match self {
-            Self::Google => StoreKind::Google,
-            Self::Vault(_) => StoreKind::Vault,
-            Self::Aws(_) => StoreKind::Aws,
-            Self::Azure(_) => StoreKind::Azure,
         }
     }
 }

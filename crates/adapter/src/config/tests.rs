@@ -4,6 +4,8 @@ use rstest::rstest;
 
 use super::*;
 
+mod by_provider;
+
 /// The specification's example, as it is (specification 1, "Configuration").
 const VALIDATION: &str = r#"
 apiVersion: hyperfleet.redhat.com/v1alpha1
@@ -164,12 +166,11 @@ const VAULT: &str = "address: 'https://Vault.example.com:8200/', namespace: flee
 #[test]
 fn pull_secrets_are_stored_in_vault() {
     let plan = read(&in_vault(VAULT, "")).unwrap();
-    let StorePlan::Vault(vault) = &plan.store else { panic!("must be Vault") };
+    let StorePlans::One(StorePlan::Vault(vault)) = &plan.stores else { panic!("must be Vault") };
     assert_eq!(vault.address.as_str(), "https://vault.example.com:8200");
     assert_eq!((vault.namespace.as_ref().unwrap().as_str(), vault.mount.as_str()), ("fleet/eu", "secret"));
-    let StorePlan::Vault(root) = read(&in_vault(&VAULT.replace("fleet/eu/", "root"), "")).unwrap().store else {
-        panic!("must be Vault")
-    };
+    let root = read(&in_vault(&VAULT.replace("fleet/eu/", "root"), "")).unwrap();
+    let StorePlans::One(StorePlan::Vault(root)) = &root.stores else { panic!("must be Vault") };
     assert_eq!(root.namespace, None);
     assert_eq!(vault.folder.value.as_deref(), Some("pull-secrets"));
     let names: Vec<_> = plan.bindings.iter().map(|binding| binding.name.as_str()).collect();
@@ -190,7 +191,7 @@ fn pull_secrets_are_stored_in_vault() {
 #[case::store(
     "address: 'https://v'",
     "  jobTemplate: {env: [{name: SECRET_STORE, value: google}]}",
-    "spec.jobTemplate.env[0]: name: the variable follows from spec.secretStore.type: set that instead"
+    "spec.jobTemplate.env[0]: name: the variable follows from spec.secretStore.type or byProvider: set that instead"
 )]
 #[case::folder(
     "address: 'https://v'",
@@ -220,7 +221,7 @@ fn a_place_in_vault_that_is_incomplete_or_contradictory_is_refused(
 fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&str>) {
     let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
     match (read(&text), expect) {
-        (Ok(Plan { store: StorePlan::Aws(aws), preconditions, .. }), None) => {
+        (Ok(Plan { stores: StorePlans::One(StorePlan::Aws(aws)), preconditions, .. }), None) => {
             assert_eq!((aws.region.as_str(), aws.folder.value.as_deref()), ("eu-west-1", Some("tenants")));
             assert_eq!(preconditions.len(), 2);
         }
@@ -238,12 +239,12 @@ fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&s
 )]
 #[case(
     "{type: azure, azure: {vaultUrl: 'https://f.vault.azure.net'}, folder: f}",
-    Some("spec.secretStore.folder: has no effect with spec.secretStore.type azure")
+    Some("spec.secretStore.folder: has no effect without spec.secretStore.type vault or aws")
 )]
 fn pull_secrets_are_stored_at_azure(#[case] store: &str, #[case] expect: Option<&str>) {
     let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
     match (read(&text), expect) {
-        (Ok(Plan { store: StorePlan::Azure(vault), preconditions, .. }), None) => {
+        (Ok(Plan { stores: StorePlans::One(StorePlan::Azure(vault)), preconditions, .. }), None) => {
             assert_eq!((vault.as_str(), preconditions.len()), ("https://fleet.vault.azure.net", 2));
         }
         (Err(faults), Some(expect)) => assert!(faults.join("\n").contains(expect), "{faults:?}"),
@@ -272,7 +273,7 @@ fn settings_of_vault_without_effect_are_refused() {
     let at_google = in_vault(VAULT, "").replace("type: vault", "type: google");
     assert_eq!(faults(&at_google), "spec.secretStore.vault: has no effect without spec.secretStore.type vault");
     let folder = at_google.replace("vault: {", "folder: f, x: {").replace(&format!(", x: {{{VAULT}}}"), "");
-    assert_eq!(faults(&folder), "spec.secretStore.folder: has no effect with spec.secretStore.type google");
+    assert_eq!(faults(&folder), "spec.secretStore.folder: has no effect without spec.secretStore.type vault or aws");
     let quota = in_vault(VAULT, "  limits: {projectVariable: A}\n  jobTemplate: {env: [{name: A, value: b}]}");
     assert_eq!(faults(&quota), "spec.limits.projectVariable: has no effect without spec.secretStore.type google");
     let of_aws = in_vault(VAULT, "").replace("type: vault,", "type: vault, aws: {region: eu-west-1},");
@@ -290,6 +291,10 @@ fn the_schema_accepts_what_the_program_accepts() {
     assert_eq!(schema.pointer("/required").unwrap(), &serde_json::json!(["apiVersion", "kind", "metadata", "spec"]));
     let brokers = schema.pointer("/$defs/Broker/properties/type/enum").unwrap();
     assert_eq!(brokers, &serde_json::json!(["rabbitmq", "googlepubsub", "gcp-pubsub", "pubsub"]));
+    let stores = schema.pointer("/$defs/StoreKind/enum").unwrap();
+    assert_eq!(stores, &serde_json::json!(["google", "vault", "openbao", "aws", "azure"]));
+    let by_provider = schema.pointer("/$defs/SecretStore/properties/byProvider/additionalProperties/$ref").unwrap();
+    assert_eq!(by_provider, "#/$defs/StoreKind");
 }
 
 #[test]

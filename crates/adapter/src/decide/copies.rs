@@ -16,7 +16,7 @@ use super::destination::{planned_copies, refused_copies};
 use super::facts::{Facts, PullSecretSource, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
 use super::retry::{NotDeleted, format_wait, wait, wait_since};
-use crate::config::Plan as Config;
+use crate::config::{Plan as Config, StoreKind};
 use crate::reason::Reason;
 
 /// State of the clean-up of a former copy.
@@ -38,8 +38,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     let recorded = facts.recorded_copies();
     let planned = match planned_copies(config, facts) {
         Ok(planned) => planned,
-        Err(_) if plan.starts_run().is_none() => return with_copies(facts, plan, &recorded),
-        Err(why) => return with_copies(facts, waiting(facts, Reason::DestinationNotAllowed, &why), &recorded),
+        Err(why) => return with_copies(facts, nowhere(config, facts, plan, &why), &recorded),
     };
     if plan.starts_run().is_some() {
         let rules = config.config.spec.destinations.as_deref();
@@ -97,6 +96,19 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     with_copies(facts, plan, &left)
 }
 
+/// Returns the plan of a resource that no run can store anywhere; what is stored stays.
+fn nowhere(config: &Config, facts: &Facts<'_>, mut plan: Plan, why: &str) -> Plan {
+    let is_served = config.stores.of(facts.view).is_ok();
+    let reason = if is_served { Reason::DestinationNotAllowed } else { Reason::PreconditionsNotMet };
+    if plan.starts_run().is_some() {
+        return waiting(facts, reason, why);
+    }
+    if plan.condition(names::condition::AVAILABLE).is_some_and(|it| it.status == Status::True) {
+        plan.replace(names::condition::APPLIED, Status::True, reason, &format!("what is stored stays: {why}"));
+    }
+    plan
+}
+
 /// Returns the copies in `left` that are in use, or may be.
 fn kept(planned: &BTreeSet<StoredCopy>, left: &BTreeSet<StoredCopy>) -> BTreeSet<StoredCopy> {
     let is_applied = |copy: &StoredCopy| matches!(copy, StoredCopy::KubernetesSecret { .. });
@@ -130,7 +142,7 @@ pub(super) fn clean_up(
         }
         if let Some(not_deleted) = NotDeleted::of(config, run) {
             // It must not keep the other copies from being deleted.
-            match failed(facts, run, &not_deleted, plan) {
+            match failed(facts, run, &in_store(config, copy, not_deleted), plan) {
                 CleanUp::Failed(message, wait) => state = CleanUp::Failed(message, wait),
                 started => return started,
             }
@@ -144,6 +156,18 @@ pub(super) fn clean_up(
     let void = facts.runs.iter().filter(|run| run.purpose == Purpose::CleanUp).filter(is_void);
     plan.actions.extend(void.map(|run| Action::DeleteJob(run.job.clone())));
     state
+}
+
+/// Returns the failure with the way out where the configuration does not name the store of the copy any more.
+fn in_store(config: &Config, copy: &StoredCopy, mut failed: NotDeleted) -> NotDeleted {
+    if StoreKind::of(copy).is_some_and(|kind| !config.stores.all().contains_key(&kind)) {
+        let message = &mut failed.failure.message;
+        *message = format!(
+            "{message}; spec.secretStore does not name the store of the {copy} any more: give Jobs its variables in \
+             spec.jobTemplate.env until it is deleted"
+        );
+    }
+    failed
 }
 
 fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: &NotDeleted, plan: &mut Plan) -> CleanUp {

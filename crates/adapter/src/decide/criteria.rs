@@ -34,11 +34,12 @@ pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
         let line = evaluation.explanation.lines().join("; ");
         Some(Unmet { line, detail: Some(evaluation.explanation.tree().to_string()) })
     });
+    let store = config.stores.of(view).err().map(|line| Unmet { line, detail: None });
     let dependencies = config.dependencies.iter().filter_map(|adapter| {
         let why = unavailable(view.adapter(adapter), generation)?;
         Some(Unmet { line: format!("waiting for {adapter}: {why}"), detail: None })
     });
-    conditions.chain(dependencies).collect()
+    store.into_iter().chain(conditions).chain(dependencies).collect()
 }
 
 /// Returns the reason why an adapter is not available. A report about an older generation that says `True` still counts.

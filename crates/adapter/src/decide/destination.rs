@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
 use fleet_model::names::{self, variable};
 use fleet_model::{ClusterId, StoredCopy};
-use secret_store::{SecretId, StorePath};
+use hyperfleet_client::Status;
+use secret_store::{Location, ProjectId, SecretId, StorePath};
 
 use super::facts::Facts;
-use crate::binding::ValueSource;
-use crate::config::{AwsPlan, Destination, FOLDER, Plan as Config, StorePlan, VaultPlan};
+use super::plan::Plan;
+use crate::binding::{FieldPath, ValueSource};
+use crate::config::{AwsPlan, Destination, FOLDER, Plan as Config, StoreKind, StorePlan, VaultPlan};
 
 /// Returns the copies that a run would write for the resource as it is now; none if the adapter tracks no copies.
 ///
@@ -48,10 +50,13 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
     let built_in = || facts.resource.id.parse().ok().as_ref().map(names::secret_name);
     let name = known(variable::SECRET_NAME).or_else(built_in).ok_or_else(|| unknown(variable::SECRET_NAME))?;
     let name = name.parse::<SecretId>().map_err(|error| format!("the name of the secret: {error}"))?.to_string();
-    match &config.store {
+    match config.stores.of(facts.view)? {
         StorePlan::Google => {
             let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
-            Ok(StoredCopy::Secret { project, location: known(variable::GCP_LOCATION), name })
+            let project = project.parse::<ProjectId>().map_err(|error| format!("the project: {error}"))?.to_string();
+            let location = known(variable::GCP_LOCATION).map(|location| location.parse::<Location>()).transpose();
+            let location = location.map_err(|error| format!("the location: {error}"))?;
+            Ok(StoredCopy::Secret { project, location: location.as_ref().map(ToString::to_string), name })
         }
         StorePlan::Vault(VaultPlan { address, namespace, mount, folder }) => Ok(StoredCopy::VaultSecret {
             server: address.to_string(),
@@ -72,6 +77,27 @@ fn chosen(folder: &ValueSource, config: &Config, facts: &Facts<'_>) -> Result<St
     let text = folder.resolve(facts.view, facts.placeholders(config)).unwrap_or_default();
     let path = text.parse::<StorePath>();
     path.map(|path| path.to_string()).map_err(|error| format!("{FOLDER}: {error}"))
+}
+
+/// Adds to a plan's message about a stored pull secret that the resource chooses a folder and its store has none. It is stored all the
+/// same: no rotation of a pull secret is to fail for a field that was always without effect there.
+pub(super) fn note_folder(config: &Config, facts: &Facts<'_>, plan: &mut Plan) {
+    let is_given = FOLDER.parse::<FieldPath>().is_ok_and(|folder| {
+        let chosen = ValueSource { from: vec![folder], value: None };
+        chosen.resolve(facts.view, facts.placeholders(config)).is_some()
+    });
+    let store = match config.stores.of(facts.view).map(StorePlan::kind) {
+        Ok(StoreKind::Google) => "Google Secret Manager",
+        Ok(StoreKind::Azure) => "Azure Key Vault",
+        Ok(StoreKind::Vault | StoreKind::Aws) | Err(_) => return,
+    };
+    let note = format!("; {FOLDER} has no effect: {store} has no folders");
+    let available = plan.conditions.iter_mut().find(|condition| condition.kind == names::condition::AVAILABLE);
+    // The message of the last report may be repeated.
+    let available = available.filter(|it| it.status == Status::True && !it.message.ends_with(&note));
+    if let Some(available) = available.filter(|_| is_given && config.tracks_copies) {
+        available.message.push_str(&note);
+    }
 }
 
 /// Returns the value of a variable of the Job's template.

@@ -9,7 +9,7 @@ use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
 use crate::binding::{Placeholders, Required};
-use crate::config::Plan as Config;
+use crate::config::{Plan as Config, StorePlan};
 use crate::outcome::Outcome;
 
 /// The member of a report's data that names the revision of the referenced pull secret.
@@ -199,7 +199,8 @@ impl Facts<'_> {
     /// Names the values that a run of this purpose requires and the resource does not have.
     pub fn missing(&self, config: &Config, purpose: Purpose) -> Option<String> {
         let placeholders = self.placeholders(config);
-        let missing = config.bindings.iter().filter(|binding| match binding.required {
+        let store = config.stores.of(self.view).ok().map(StorePlan::kind);
+        let missing = config.bindings_at(store).filter(|binding| match binding.required {
             Required::No => false,
             Required::ToApply => purpose == Purpose::Apply,
             Required::Always => true,

@@ -16,6 +16,7 @@ use crate::config::Config as File;
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
+mod by_provider;
 mod copies;
 mod stores;
 
@@ -49,7 +50,7 @@ fn available(generation: i64) -> Value {
 fn resource(adapters: &Value) -> Resource {
     serde_json::from_value(json!({
         "id": "cls-1", "kind": "Cluster", "name": "one", "generation": 3,
-        "spec": {"provider": "gcp", "gcp": {"projectId": "p-1"}, "pullSecret": {"data": {"redacted": true}}},
+        "spec": {"provider": "gcp", "gcp": {"projectId": "proj-1"}, "pullSecret": {"data": {"redacted": true}}},
         "status": {"conditions": [], "adapters": adapters},
     }))
     .unwrap()
@@ -88,7 +89,7 @@ fn report(generation: i64, available: &str, data: &Value) -> Option<Report> {
 
 fn outcome(exit_code: i32, reason: &str) -> Outcome {
     let status = if exit_code == 0 { "success" } else { "failure" };
-    let details = json!({"secretVersion": 1, "gcpProject": "p-1"});
+    let details = json!({"secretVersion": 1, "gcpProject": "proj-1"});
     let message = json!({"status": status, "reason": reason, "message": "a detail", "details": details});
     Outcome::of(exit_code, &message.to_string())
 }
@@ -274,9 +275,9 @@ fn a_succeeded_run_is_reported_with_its_own_reason() {
     assert_eq!(
         Value::Object(plan.data),
         json!({
-            "secretVersion": 1, "gcpProject": "p-1",
+            "secretVersion": 1, "gcpProject": "proj-1",
             "copies": [
-                {"kind": "secret", "project": "p-1", "name": "hyperfleet-cls-1-pull-secret"},
+                {"kind": "secret", "project": "proj-1", "name": "hyperfleet-cls-1-pull-secret"},
                 {"kind": "kubernetesSecret", "namespace": "clusters-cls-1", "name": "cls-1-pull-secret"},
             ],
         })
@@ -552,7 +553,7 @@ fn a_cluster_that_never_had_a_run_needs_no_clean_up() {
 
 #[test]
 fn quota_and_refusals_change_the_conditions() {
-    let delayed = world().decide().delayed("p-1", Duration::from_secs(2));
+    let delayed = world().decide().delayed("proj-1", Duration::from_secs(2));
     assert_eq!(
         render(&delayed),
         "Health=True/NoErrors; Applied=False/WaitingForQuota; Available=False/WaitingForQuota; next in 2 s"

@@ -13,7 +13,7 @@ impl Parser<'_> {
         let given = &self.given.aws;
         self.refuse_settings_of_others("SECRET_STORE=aws", self.given.vault.addr.is_some());
         let region = self.required::<Location>("AWS_REGION", "aws-region", given.region.as_deref());
-        let folder = self.path("AWS_FOLDER", &given.folder);
+        let folder = self.parsed("AWS_FOLDER", Some(&given.folder));
         let endpoint = self.parsed("AWS_ENDPOINT_URL_SECRETS_MANAGER", given.endpoint_url_secrets_manager.as_deref());
         let days = Some(given.recovery_window_days).filter(|days| *days > 0);
         if days.is_some_and(|days| !RECOVERY_DAYS.contains(&days)) {

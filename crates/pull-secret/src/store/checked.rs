@@ -1,10 +1,10 @@
-//! The stores that the adapter checks: all projects at Google, and the folders of the store of its Jobs.
+//! The stores that the adapter checks: all projects at Google, and the folders of the stores of its Jobs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use adapter::config::StorePlan;
+use adapter::config::{StorePlan, StorePlans};
 use adapter::{Opened, Stores, unopened};
 use daemon::environment::{Environment, ProcessEnvironment};
 use fleet_model::StoredCopy;
@@ -19,13 +19,13 @@ use super::{CALL_TIMEOUT, proxied};
 const MAX_FOLDERS: usize = 100;
 
 /// Returns the stores that the adapter checks.
-pub(crate) fn stores(endpoint: Endpoint, plan: StorePlan) -> Stores {
+pub(crate) fn stores(endpoint: Endpoint, plans: StorePlans) -> Stores {
     let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
     let google = Stores::of_projects(move |project, location| {
         let projects = Arc::clone(&projects);
         async move { projects.client(project, location).await }
     });
-    let checked = Arc::new(CheckedStores { google, plan, clients: Mutex::default() });
+    let checked = Arc::new(CheckedStores { google, plans, clients: Mutex::default() });
     Stores::new(move |copy| {
         let checked = Arc::clone(&checked);
         Box::pin(async move { checked.open(&copy.without_name()).await })
@@ -34,8 +34,14 @@ pub(crate) fn stores(endpoint: Endpoint, plan: StorePlan) -> Stores {
 
 struct CheckedStores {
     google: Stores,
-    plan: StorePlan,
+    plans: StorePlans,
     clients: Mutex<BTreeMap<StoredCopy, Arc<AnyStore>>>,
+}
+
+/// The configuration's own place in a store, and the variables that name it.
+struct Own {
+    place: StoredCopy,
+    variables: BTreeMap<&'static str, Option<String>>,
 }
 
 /// The environment of this process, in which a place takes precedence.
@@ -52,7 +58,7 @@ impl CheckedStores {
         if let Some(client) = clients.get(place) {
             return Ok(Arc::<AnyStore>::clone(client));
         }
-        let settings = settings(&self.plan, place).map_err(|why| unopened(place, &why))?;
+        let settings = settings(&self.plans, place).map_err(|why| unopened(place, &why))?;
         let client = Arc::new(AnyStore::connect(&settings, None).await?);
         if clients.len() < MAX_FOLDERS {
             clients.insert(place.clone(), Arc::clone(&client));
@@ -67,49 +73,57 @@ impl CheckedStores {
 /// # Errors
 ///
 /// The reason for which there is none.
-fn settings(plan: &StorePlan, place: &StoredCopy) -> Result<StoreSettings, String> {
-    let (own, variables) = match (plan, place) {
-        (StorePlan::Vault(plan), StoredCopy::VaultSecret { folder, .. }) => {
-            let [server, mount] = [plan.address.to_string(), plan.mount.to_string()];
-            let namespace = plan.namespace.as_ref().map(ToString::to_string);
-            let variables = [
-                (variable::SECRET_STORE, Some(names::STORE_VAULT.to_owned())),
-                (variable::VAULT_ADDR, Some(server.clone())),
-                (variable::VAULT_NAMESPACE, namespace.clone()),
-                (variable::VAULT_MOUNT, Some(mount.clone())),
-                (variable::VAULT_FOLDER, Some(folder.clone())),
-            ];
-            let folder = folder.clone();
-            (
-                StoredCopy::VaultSecret { server, namespace, mount, folder, name: String::new() },
-                BTreeMap::from(variables),
-            )
-        }
-        (StorePlan::Aws(plan), StoredCopy::AwsSecret { folder, .. }) => {
-            let region = plan.region.to_string();
-            let variables = [
-                (variable::SECRET_STORE, Some(names::STORE_AWS.to_owned())),
-                (variable::AWS_REGION, Some(region.clone())),
-                (variable::AWS_FOLDER, Some(folder.clone())),
-            ];
-            (StoredCopy::AwsSecret { region, folder: folder.clone(), name: String::new() }, BTreeMap::from(variables))
-        }
-        (StorePlan::Azure(vault), StoredCopy::AzureSecret { .. }) => {
-            let vault = vault.to_string();
-            let variables = [
-                (variable::SECRET_STORE, Some(names::STORE_AZURE.to_owned())),
-                (variable::AZURE_KEY_VAULT_URL, Some(vault.clone())),
-            ];
-            (StoredCopy::AzureSecret { vault, name: String::new() }, BTreeMap::from(variables))
-        }
-        _ => return Err("it is in another store than that of spec.secretStore, and is not checked".to_owned()),
-    };
-    if own != *place {
+fn settings(plans: &StorePlans, place: &StoredCopy) -> Result<StoreSettings, String> {
+    let own = plans.all().into_values().find_map(|plan| Own::of(plan, place));
+    let own = own.ok_or("it is in another store than those of spec.secretStore, and is not checked")?;
+    if own.place != *place {
         return Err("it is in another place than that of spec.secretStore, and is not checked".to_owned());
     }
-    let store = resolve_store(None, &AtPlace(variables)).map_err(|faults| faults.to_string())?;
+    let store = resolve_store(None, &AtPlace(own.variables)).map_err(|faults| faults.to_string())?;
     let store = store.ok_or("it is not known which store this is")?;
     proxied(&store).map_or(Ok(store), Err)
+}
+
+impl Own {
+    /// Returns the place of the configuration in the folder of a copy; `None` for a copy in another store.
+    fn of(plan: &StorePlan, place: &StoredCopy) -> Option<Self> {
+        let text = |text: &str| Some(text.to_owned());
+        Some(match (plan, place) {
+            (StorePlan::Vault(plan), StoredCopy::VaultSecret { folder, .. }) => {
+                let [server, mount] = [plan.address.to_string(), plan.mount.to_string()];
+                let namespace = plan.namespace.as_ref().map(ToString::to_string);
+                let variables = BTreeMap::from([
+                    (variable::SECRET_STORE, text(names::STORE_VAULT)),
+                    (variable::VAULT_ADDR, text(&server)),
+                    (variable::VAULT_NAMESPACE, namespace.clone()),
+                    (variable::VAULT_MOUNT, text(&mount)),
+                    (variable::VAULT_FOLDER, text(folder)),
+                ]);
+                let folder = folder.clone();
+                let place = StoredCopy::VaultSecret { server, namespace, mount, folder, name: String::new() };
+                Self { place, variables }
+            }
+            (StorePlan::Aws(plan), StoredCopy::AwsSecret { folder, .. }) => {
+                let region = plan.region.to_string();
+                let variables = BTreeMap::from([
+                    (variable::SECRET_STORE, text(names::STORE_AWS)),
+                    (variable::AWS_REGION, text(&region)),
+                    (variable::AWS_FOLDER, text(folder)),
+                ]);
+                let place = StoredCopy::AwsSecret { region, folder: folder.clone(), name: String::new() };
+                Self { place, variables }
+            }
+            (StorePlan::Azure(vault), StoredCopy::AzureSecret { .. }) => {
+                let vault = vault.to_string();
+                let variables = BTreeMap::from([
+                    (variable::SECRET_STORE, text(names::STORE_AZURE)),
+                    (variable::AZURE_KEY_VAULT_URL, text(&vault)),
+                ]);
+                Self { place: StoredCopy::AzureSecret { vault, name: String::new() }, variables }
+            }
+            _ => return None,
+        })
+    }
 }
 
 impl Environment for AtPlace {
@@ -133,7 +147,7 @@ mod tests {
     use super::*;
 
     /// The Jobs store in `kv` at `https://v:8200`, each cluster in a folder of its own.
-    fn plan() -> StorePlan {
+    fn plan() -> StorePlans {
         let plan = adapter::Plan::load(
             BTreeMap::new(),
             &BTreeMap::from([
@@ -143,7 +157,7 @@ mod tests {
                 ("HYPERFLEET_ADAPTER_SECRET_STORE_VAULT_MOUNT", "kv"),
             ]),
         );
-        plan.unwrap().store
+        plan.unwrap().stores
     }
 
     #[rstest]
@@ -162,5 +176,26 @@ mod tests {
         let at_aws = json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": ""});
         let fault = settings(&plan(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
         assert!(fault.contains("another store"), "{fault}");
+    }
+
+    /// The names of the settings that are missing tell which store was chosen.
+    #[rstest]
+    #[case::vault(
+        json!({"kind": "vaultSecret", "server": "https://v:8200", "mount": "secret", "folder": "f", "name": ""}),
+        "VAULT_ROLE"
+    )]
+    #[case::azure(json!({"kind": "azureSecret", "vault": "https://fleet.vault.azure.net", "name": ""}), "fleet.vault")]
+    #[case::another_vault(json!({"kind": "azureSecret", "vault": "https://evil.vault.azure.net", "name": ""}), "another place")]
+    #[case::another_store(json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": ""}), "another store")]
+    fn every_store_of_the_configuration_is_checked(#[case] place: Value, #[case] expected: &str) {
+        let file = "{apiVersion: hyperfleet.redhat.com/v1alpha1, kind: AdapterConfig, metadata: {name: a, namespace: b}, spec: {
+            adapterType: pullsecret, hyperfleetAPI: {url: 'http://localhost:8000'}, secretStore: {
+            byProvider: {a: vault, b: azure}, vault: {address: 'https://v:8200'},
+            azure: {vaultUrl: 'https://fleet.vault.azure.net'}}}}";
+        let config = adapter::Config::read(Some(file.to_owned()), BTreeMap::new(), &BTreeMap::<&str, &str>::new());
+        let stores = config.and_then(adapter::Config::plan).unwrap().stores;
+        let settings = settings(&stores, &serde_json::from_value(place).unwrap());
+        let said = settings.map_or_else(|fault| fault, |settings| format!("{settings:?}"));
+        assert!(said.contains(expected), "{said}");
     }
 }

@@ -53,7 +53,7 @@ impl Aws {
         let settings = AwsSettings {
             region: "eu-central-1".parse().unwrap(),
             endpoint: Some(address.parse().unwrap()),
-            folder: folder.clone(),
+            folder: folder.parse().unwrap(),
             identity: AwsIdentity::Keys(AwsKeys { id: KEY_ID.to_owned(), secret: SECRET_KEY.into() }),
             recovery_days: None,
             call_timeout: Duration::from_mins(1),

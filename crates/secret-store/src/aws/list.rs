@@ -23,7 +23,7 @@ impl AwsStore {
         // Filters look for beginnings, so what is listed is looked at again.
         let filter = |name, value: &str| Filter::builder().key(name).values(value).build();
         let mut filters: Vec<_> = labels.iter().map(|(key, _)| filter(FilterNameStringType::TagKey, key)).collect();
-        filters.extend((!folder.is_empty()).then(|| filter(FilterNameStringType::Name, &folder)));
+        filters.push(filter(FilterNameStringType::Name, &folder));
         let request = self.session.client.list_secrets().max_results(PAGE);
         let request = request.set_filters(Some(filters)).set_next_token(page.map(str::to_owned));
         let answer = call.send(kind(Operation::List, Permission::List), Box::pin(request.send())).await?;

@@ -57,7 +57,7 @@ fn aws(environment: &impl Environment) -> Result<AwsSettings, String> {
     Ok(AwsSettings {
         region,
         endpoint,
-        folder: FOLDER.to_owned(),
+        folder: FOLDER.parse().map_err(|error: InvalidName| error.to_string())?,
         identity: AwsIdentity::Environment,
         recovery_days: None,
         call_timeout: STORE_TIMEOUT,

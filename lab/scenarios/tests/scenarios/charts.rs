@@ -321,6 +321,25 @@ fn the_api_reads_its_configuration_and_knows_the_components(#[case] given: &[&st
     assert!(!is_success && said.contains("identity_claims"), "{said}");
 }
 
+/// The example of the guide for a fleet with several stores is one that the chart and the adapter accept.
+#[test]
+fn the_values_of_a_fleet_with_several_stores_are_accepted() {
+    let Some(helm) = Helm::here() else { return };
+    let guide = include_str!("../../../../docs/guides/providers/README.md");
+    let example = guide.split_once("## Several stores").unwrap().1.split("```").nth(1).unwrap();
+    let values = helm.folder().join("several-stores.yaml");
+    daemon::file::replace(&values, example.strip_prefix("yaml\n").unwrap().as_bytes()).unwrap();
+    let objects = helm.template("pull-secret", "hyperfleet-system", &["--values", values.to_str().unwrap()]).unwrap();
+    let config = of_kind(&objects, "ConfigMap", "pullsecret-adapter")["data"]["adapter.yaml"].as_str().unwrap();
+    let path = helm.folder().join("adapter.yaml");
+    daemon::file::replace(&path, config.as_bytes()).unwrap();
+    let mut command = Command::new(program::path("pull-secret"));
+    command.args(["adapter", "config-dump", "--output", "json", "--config"]).arg(&path).env_clear();
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success() && said.contains("byProvider") && said.contains("baremetal"), "{said}");
+}
+
 /// The namespace of Jobs is the same one in the chart and for the commands that look at its Jobs.
 #[tokio::test]
 async fn commands_look_for_jobs_where_the_chart_puts_them() {

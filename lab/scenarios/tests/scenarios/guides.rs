@@ -234,6 +234,11 @@ fn images_are_built_and_pushed_by_the_specifications_targets() {
 #[test]
 fn the_examples_are_those_of_the_guides() {
     let guide = include_str!("../../../../docs/guides/adapter.md");
-    let example = include_str!("../../../../examples/adapter-config.yaml").split_once('\n').unwrap().1;
-    assert!(guide.contains(example), "examples/adapter-config.yaml differs from docs/guides/adapter.md");
+    for (name, example) in [
+        ("adapter-config.yaml", include_str!("../../../../examples/adapter-config.yaml")),
+        ("adapter-config-by-provider.yaml", include_str!("../../../../examples/adapter-config-by-provider.yaml")),
+    ] {
+        let example = example.split_once('\n').unwrap().1;
+        assert!(guide.contains(example), "examples/{name} differs from docs/guides/adapter.md");
+    }
 }

@@ -1,6 +1,8 @@
 //! The fleet plane on a real OpenBao: the demo, a move to another folder, a deletion that leaves nothing; the demo at AWS, for
 //! which moto stands in; the demo at Azure, for which an emulator does.
 
+mod by_provider;
+
 use hyperfleet_client::Resource;
 use serde_json::Value;
 use testkit::environment::{missing, variable};

@@ -20,7 +20,7 @@ spec:
 ";
 
 /// The configuration of an adapter that stores in Vault, or the same of one that stores at Google.
-fn configured(further: &str) -> Config {
+pub(super) fn configured(further: &str) -> Config {
     let file = format!("{FILE}{further}");
     File::read(Some(file), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap()
 }
@@ -39,16 +39,16 @@ fn copy_at(server: &str, namespace: Option<&str>, mount: &str, folder: &str) -> 
     }
 }
 
-fn copy(folder: &str) -> StoredCopy {
+pub(super) fn copy(folder: &str) -> StoredCopy {
     copy_at("https://vault:8200", None, "secret", folder)
 }
 
-fn at_google() -> StoredCopy {
-    let (project, name) = ("p-1".to_owned(), "hyperfleet-cls-1-pull-secret".to_owned());
+pub(super) fn at_google() -> StoredCopy {
+    let (project, name) = ("proj-1".to_owned(), "hyperfleet-cls-1-pull-secret".to_owned());
     StoredCopy::Secret { project, location: None, name }
 }
 
-fn kubernetes_secret() -> StoredCopy {
+pub(super) fn kubernetes_secret() -> StoredCopy {
     let (namespace, name) = ("clusters-cls-1".to_owned(), "cls-1-pull-secret".to_owned());
     StoredCopy::KubernetesSecret { namespace, name }
 }
@@ -75,7 +75,7 @@ fn stored_in(folder: &str, recorded: &[Value]) -> World {
 }
 
 #[track_caller]
-fn check_copies(plan: &Plan, expected: &[Value]) {
+pub(super) fn check_copies(plan: &Plan, expected: &[Value]) {
     let listed = |copies: &Value| {
         let mut listed: Vec<_> = copies.as_array().unwrap().iter().map(ToString::to_string).collect();
         listed.sort();
@@ -85,7 +85,7 @@ fn check_copies(plan: &Plan, expected: &[Value]) {
 }
 
 /// The variables of a run's Job.
-fn variables(config: &Config, world: &World, run: &StartRun) -> String {
+pub(super) fn variables(config: &Config, world: &World, run: &StartRun) -> String {
     world.with_facts(|facts| {
         let job = manifest::job(config, facts, run, &Trigger::default()).unwrap();
         let env = serde_json::to_value(job).unwrap()["spec"]["template"]["spec"]["containers"][0]["env"].clone();
@@ -210,7 +210,7 @@ fn a_copy_in_the_store_that_was_left_is_cleaned_up_there() {
     assert_eq!(
         clean_up(&in_vault(), at_google()),
         format!(
-            "GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=p-1 SECRET_NAME=hyperfleet-cls-1-pull-secret; quota of p-1"
+            "GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=proj-1 SECRET_NAME=hyperfleet-cls-1-pull-secret; quota of proj-1"
         )
     );
     assert_eq!(
@@ -306,8 +306,8 @@ fn a_fleet_that_moves_stores_in_vault_first_and_then_deletes_at_google() {
     let recorded = [json!(at_google()), json!(kubernetes_secret())];
     let mut world = world_elsewhere(&json!({}));
     let stored = json!({
-        "gcpProject": "p-1", "secretName": "hyperfleet-cls-1-pull-secret",
-        "secretPath": "projects/p-1/secrets/hyperfleet-cls-1-pull-secret", "namespace": "clusters-cls-1",
+        "gcpProject": "proj-1", "secretName": "hyperfleet-cls-1-pull-secret",
+        "secretPath": "projects/proj-1/secrets/hyperfleet-cls-1-pull-secret", "namespace": "clusters-cls-1",
         "k8sSecretName": "cls-1-pull-secret", "copies": recorded,
     });
     world.last_report = report(3, "True", &stored);

@@ -36,7 +36,7 @@ pub(crate) fn settings(address: &str) -> AwsSettings {
     AwsSettings {
         region: "eu-central-1".parse().unwrap(),
         endpoint: Some(address.parse().unwrap()),
-        folder: "pull-secrets".to_owned(),
+        folder: "pull-secrets".parse().unwrap(),
         identity: AwsIdentity::Keys(AwsKeys { id: KEY_ID.to_owned(), secret: SECRET_KEY.into() }),
         recovery_days: None,
         call_timeout: PATIENCE,
@@ -67,7 +67,7 @@ impl Moto {
     }
 
     pub(crate) fn settings(&self) -> AwsSettings {
-        AwsSettings { folder: self.unique.clone(), ..settings(&self.address) }
+        AwsSettings { folder: self.unique.parse().unwrap(), ..settings(&self.address) }
     }
 
     pub(crate) async fn store(&self) -> AwsStore {

@@ -104,19 +104,6 @@ async fn a_deletion_is_at_once_or_with_the_window() {
     }
 }
 
-#[tokio::test]
-async fn without_a_folder_a_name_is_the_secrets() {
-    let fake = Fake::answering(document(200, &described())).await;
-    let settings = AwsSettings { folder: String::new(), ..settings(&format!("http://{}", fake.address)) };
-    let store = AwsStore::connect(&settings).await.unwrap();
-    attempt(&store, Operation::Find).await.unwrap();
-    assert_eq!(fake.only().body, json!({"SecretId": "pull-secret"}));
-    assert_eq!(
-        (store.path(&secret_id()), store.latest_path(&secret_id())),
-        ("pull-secret".to_owned(), "pull-secret".to_owned())
-    );
-}
-
 /// No request is made for what AWS would refuse, or would store in part.
 #[tokio::test]
 async fn what_cannot_be_stored_is_not_sent() {

@@ -1,0 +1,213 @@
+//! The secret stores of the pull secret adapter's Jobs, checked, and the choice of a resource's store.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use daemon::settings::missing;
+use hyperfleet_client::View;
+use secret_store::{EndpointUrl, Location, StorePath};
+use serde_json::Value;
+
+use super::builtin;
+use super::secret_store::{Aws, Azure, FOLDER, SecretStore, StoreKind, Vault};
+use super::shape::Spec;
+use super::table::TABLE;
+use crate::binding::{FieldPath, ValueSource};
+
+/// Maximum length of a provider in a message.
+const MAX_SHOWN: usize = 64;
+
+/// The secret stores of the runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorePlans {
+    /// One store for all resources.
+    One(StorePlan),
+    /// The store of each value of `spec.provider`.
+    ByProvider(BTreeMap<String, StorePlan>),
+}
+
+/// A secret store, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorePlan {
+    /// Google Secret Manager; the variables of the Job's template name the project.
+    Google,
+    /// OpenBao or Vault.
+    Vault(VaultPlan),
+    /// AWS Secrets Manager.
+    Aws(AwsPlan),
+    /// The vault in Azure Key Vault.
+    Azure(EndpointUrl),
+}
+
+/// The place of pull secrets in OpenBao or Vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultPlan {
+    /// The address of the server.
+    pub address: EndpointUrl,
+    /// The namespace at the server; `None` for the root.
+    pub namespace: Option<StorePath>,
+    /// The mount of the KV engine.
+    pub mount: StorePath,
+    /// The folder of a resource.
+    pub folder: ValueSource,
+}
+
+/// The place of pull secrets in AWS Secrets Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwsPlan {
+    /// The region.
+    pub region: Location,
+    /// The folder of a resource.
+    pub folder: ValueSource,
+}
+
+/// Checks the secret stores; the error lists every fault.
+pub(super) fn checked(spec: &Spec) -> Result<StorePlans, Vec<String>> {
+    let given = &spec.secret_store;
+    let mut faults = contradictions(spec);
+    let folder = Some(given.folder.as_deref().unwrap_or("pull-secrets"));
+    let folder = parsed::<StorePath>("spec.secretStore.folder", folder, &mut faults);
+    let folder = folder.map(|folder| ValueSource {
+        from: FOLDER.parse::<FieldPath>().into_iter().collect(),
+        value: Some(folder.to_string()),
+    });
+    let mut plans = BTreeMap::new();
+    for kind in given.kinds() {
+        let plan = match kind {
+            StoreKind::Google => Some(StorePlan::Google),
+            StoreKind::Vault => vault(&given.vault, folder.clone(), &mut faults),
+            StoreKind::Aws => aws(&given.aws, folder.clone(), &mut faults),
+            StoreKind::Azure => azure(&given.azure, &mut faults),
+        };
+        plans.extend(plan.map(|plan| (kind, plan)));
+    }
+    let one = || plans.values().next().cloned().map(StorePlans::One);
+    let by_provider = given.by_provider.as_ref().map(|map| {
+        let stores = map.iter().map(|(provider, kind)| Some((provider.clone(), plans.get(kind)?.clone())));
+        stores.collect::<Option<_>>().map(StorePlans::ByProvider)
+    });
+    by_provider.unwrap_or_else(one).filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+/// Returns the faults of settings that contradict each other, or have no effect.
+fn contradictions(spec: &Spec) -> Vec<String> {
+    let SecretStore { kind, by_provider, folder, vault, aws, azure } = &spec.secret_store;
+    let kinds = spec.secret_store.kinds();
+    let is_default = by_provider.is_none() && kind.is_none_or(|kind| kind == StoreKind::Google);
+    let with = |stores: &str| match by_provider {
+        None => format!("spec.secretStore.type {stores}"),
+        Some(_) => format!("{stores} in spec.secretStore.byProvider"),
+    };
+    let mut faults = Vec::new();
+    if let (Some(kind), Some(_)) = (kind, by_provider) {
+        let named = kind.name().unwrap_or("google");
+        faults.push(format!(
+            "spec.secretStore.byProvider: contradicts spec.secretStore.type {named}: leave out one of them"
+        ));
+    }
+    if by_provider.as_ref().is_some_and(BTreeMap::is_empty) {
+        faults.push("spec.secretStore.byProvider: names no provider, so no pull secret could be stored".to_owned());
+    }
+    let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
+    let blocks = [
+        ("vault", StoreKind::Vault, is_vault_given),
+        ("aws", StoreKind::Aws, aws.region.is_some()),
+        ("azure", StoreKind::Azure, azure.vault_url.is_some()),
+    ];
+    for (block, _, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && !kinds.contains(of_block)) {
+        faults.push(format!("spec.secretStore.{block}: has no effect without {}", with(block)));
+    }
+    if !is_default && spec.adapter_type != builtin::PULL_SECRET {
+        let adapter_type = builtin::PULL_SECRET;
+        faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
+    }
+    if folder.is_some() && !kinds.contains(&StoreKind::Vault) && !kinds.contains(&StoreKind::Aws) {
+        faults.push(format!("spec.secretStore.folder: has no effect without {}", with("vault or aws")));
+    }
+    if spec.limits.project_variable.is_some() && !kinds.contains(&StoreKind::Google) {
+        faults.push(format!("spec.limits.projectVariable: has no effect without {}", with("google")));
+    }
+    faults
+}
+
+fn vault(given: &Vault, folder: Option<ValueSource>, faults: &mut Vec<String>) -> Option<StorePlan> {
+    let address = parsed("spec.secretStore.vault.address", given.address.as_deref(), faults);
+    let namespace = given.namespace.as_deref();
+    let namespace = namespace.and_then(|text| parsed("spec.secretStore.vault.namespace", Some(text), faults));
+    let namespace = namespace.and_then(StorePath::unless_root);
+    let mount = Some(given.mount.as_deref().unwrap_or("secret"));
+    let mount = parsed("spec.secretStore.vault.mount", mount, faults);
+    Some(StorePlan::Vault(VaultPlan { address: address?, namespace, mount: mount?, folder: folder? }))
+}
+
+fn aws(given: &Aws, folder: Option<ValueSource>, faults: &mut Vec<String>) -> Option<StorePlan> {
+    let region = parsed("spec.secretStore.aws.region", given.region.as_deref(), faults);
+    Some(StorePlan::Aws(AwsPlan { region: region?, folder: folder? }))
+}
+
+fn azure(given: &Azure, faults: &mut Vec<String>) -> Option<StorePlan> {
+    const VAULT: &str = "spec.secretStore.azure.vaultUrl";
+    let vault = parsed::<EndpointUrl>(VAULT, given.vault_url.as_deref(), faults)?;
+    if vault.plain_host().is_some() {
+        faults.push(format!("{VAULT}: must be an https:// address"));
+    }
+    Some(StorePlan::Azure(vault))
+}
+
+/// Parses a setting that is required, and collects its fault.
+fn parsed<T: FromStr<Err: Display>>(key: &'static str, text: Option<&str>, faults: &mut Vec<String>) -> Option<T> {
+    let parsed = match text {
+        Some(text) => text.parse().map_err(|error| format!("{key}: {error}")),
+        None => Err(missing(&TABLE, key)),
+    };
+    parsed.map_err(|fault| faults.push(fault)).ok()
+}
+
+// === impl StorePlans ===
+
+impl StorePlans {
+    /// Returns the store of a resource.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it has none.
+    pub fn of(&self, view: &View) -> Result<&StorePlan, String> {
+        let stores = match self {
+            Self::One(store) => return Ok(store),
+            Self::ByProvider(stores) => stores,
+        };
+        let provider = view.document.pointer("/spec/provider").and_then(Value::as_str);
+        provider.and_then(|provider| stores.get(provider)).ok_or_else(|| match provider {
+            Some(provider) => {
+                let shown: String = format!("{provider:?}").chars().take(MAX_SHOWN).collect();
+                format!("the adapter's spec.secretStore.byProvider has no store for spec.provider {shown}")
+            }
+            None => "spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store"
+                .to_owned(),
+        })
+    }
+
+    /// Returns all stores; those of one kind are the same.
+    pub fn all(&self) -> BTreeMap<StoreKind, &StorePlan> {
+        let stores: Vec<&StorePlan> = match self {
+            Self::One(store) => vec![store],
+            Self::ByProvider(stores) => stores.values().collect(),
+        };
+        stores.into_iter().map(|store| (store.kind(), store)).collect()
+    }
+}
+
+// === impl StorePlan ===
+
+impl StorePlan {
+    /// Returns the kind of the store.
+    pub fn kind(&self) -> StoreKind {
+        match self {
+            Self::Google => StoreKind::Google,
+            Self::Vault(_) => StoreKind::Vault,
+            Self::Aws(_) => StoreKind::Aws,
+            Self::Azure(_) => StoreKind::Azure,
+        }
+    }
+}
