@@ -117,9 +117,7 @@ async fn phases<S: SecretStore>(
     details: &mut Details,
 ) -> Result<Phase, RunError> {
     let input = match (&settings.task, &connected) {
-        (Task::Store(task), Ok(stores)) => {
-            Some(Input::read(settings, task, budget, stores.max_content_bytes()).await?)
-        }
+        (Task::Store(task), Ok(stores)) => Some(Input::read(settings, task, budget, stores.max_content_bytes()).await?),
         _ => None,
     };
     log_start(settings, if matches!(settings.task, Task::Store(_)) { "storage" } else { "deletion" });
@@ -134,8 +132,7 @@ async fn phases<S: SecretStore>(
     let cluster = cluster(settings, budget, &calls.kubernetes).await?;
     let session = Session::new(&stores.first, &settings.secret, budget);
     let mirror = stores.mirror.as_ref().zip(settings.mirror.as_ref());
-    let mirror =
-        mirror.map(|(store, place)| Mirror { session: Session::new(store, &settings.secret, budget), place });
+    let mirror = mirror.map(|(store, place)| Mirror { session: Session::new(store, &settings.secret, budget), place });
     let caller = Caller::new(budget);
     let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
     let pass = target.map(|(kubernetes_secret, cluster)| {
@@ -202,8 +199,7 @@ async fn store_and_apply<S: SecretStore>(
     details: &mut Details,
 ) -> Result<Phase, RunError> {
     let replication = input.task.replication.clone();
-    let store::Stored { phase, content, .. } =
-        store::store(session, input, replication, &mut details.written).await?;
+    let store::Stored { phase, content, .. } = store::store(session, input, replication, &mut details.written).await?;
     if pass.is_none() {
         info!(operation = "skip", "Skipping the Kubernetes Secret: MANAGEMENT_NAMESPACE is not set");
     }
@@ -303,3 +299,6 @@ fn completed(reason: Reason) -> &'static str {
         _ => "Successfully created/updated pull secret",
     }
 }
+
+#[cfg(test)]
+mod tests;
