@@ -78,6 +78,8 @@ pub struct Plan {
     pub tracks_copies: bool,
     /// The secret store of the runs.
     pub store: StorePlan,
+    /// The mirror of the runs.
+    pub mirror: Option<StorePlan>,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -213,6 +215,7 @@ impl Config {
             account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
             store: checked.store,
+            mirror: checked.mirror,
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,

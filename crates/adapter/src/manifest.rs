@@ -12,7 +12,7 @@ use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
 use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount, StoreKind, StorePlan};
-use crate::decide::{Facts, PullSecretSource, Purpose, StartRun, stored_copy};
+use crate::decide::{Facts, PullSecretSource, Purpose, StartRun, mirror_copy, stored_copy};
 
 /// The folder for a Job's result file.
 const RESULTS: &str = "/results";
@@ -272,15 +272,21 @@ fn args(config: &Config, run: &StartRun) -> Vec<String> {
 fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Vec<Value>, String> {
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
-    let store = run.copy.as_ref().map_or(Some(config.store.kind()), store_of);
-    let of_copy = match (&run.copy, &config.store) {
+    let store = run.copy.as_ref().map_or(Some(config.store.kind()), StoreKind::of);
+    let mirror = config.mirror.as_ref().filter(|_| run.purpose == Purpose::Apply).map(StorePlan::kind);
+    let mut of_copy = match (&run.copy, &config.store) {
         (Some(copy), _) => copy_variables(copy),
         // The variables of the Job's template name the place.
         (None, StorePlan::Google) => Vec::new(),
         (None, _) => place_variables(&stored_copy(config, facts)?),
     };
+    if let (Some(mirror), Some(copy)) = (mirror, mirror_copy(config, facts)?) {
+        add_mirror_variables(mirror, &copy, &mut of_copy);
+    }
     let values = config.bindings.iter().filter_map(|binding| {
-        let is_elsewhere = config.adapter == names::ADAPTER && !StoreKind::takes(store, &binding.name);
+        let name = binding.name.as_str();
+        let is_taken = StoreKind::takes(store, name) || mirror.is_some_and(|mirror| mirror.takes_as_mirror(name));
+        let is_elsewhere = config.adapter == names::ADAPTER && !is_taken;
         if is_elsewhere || of_copy.iter().any(|(name, _)| *name == binding.name) {
             return None;
         }
@@ -297,14 +303,15 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     Ok(all.map(|(name, value)| json!({"name": name, "value": value})).collect())
 }
 
-/// Returns the store of a copy; `None` for a Kubernetes Secret.
-fn store_of(copy: &StoredCopy) -> Option<StoreKind> {
-    match copy {
-        StoredCopy::Secret { .. } => Some(StoreKind::Google),
-        StoredCopy::VaultSecret { .. } => Some(StoreKind::Vault),
-        StoredCopy::AwsSecret { .. } => Some(StoreKind::Aws),
-        StoredCopy::AzureSecret { .. } => Some(StoreKind::Azure),
-        StoredCopy::KubernetesSecret { .. } => None,
+/// Adds the variables that name the mirror to those of the first store.
+fn add_mirror_variables(mirror: StoreKind, copy: &StoredCopy, variables: &mut Vec<(&'static str, Option<String>)>) {
+    let kind = mirror.name().unwrap_or(names::STORE_GOOGLE).to_owned();
+    // The variables of the Job's template name a place at Google.
+    let place = if mirror == StoreKind::Google { Vec::new() } else { place_variables(copy) };
+    for (name, value) in place.into_iter().chain([(variable::SECRET_STORE_MIRROR, Some(kind))]) {
+        if name != variable::SECRET_STORE && variables.iter().all(|(known, _)| *known != name) {
+            variables.push((name, value));
+        }
     }
 }
 
@@ -325,7 +332,7 @@ fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
 
 /// Returns the variables that name the place of a copy in a secret store.
 fn place_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
-    let kind = store_of(copy).and_then(StoreKind::name).map(str::to_owned);
+    let kind = StoreKind::of(copy).and_then(StoreKind::name).map(str::to_owned);
     match copy.clone() {
         StoredCopy::Secret { project, location, name } => vec![
             (variable::GCP_PROJECT_ID, Some(project)),

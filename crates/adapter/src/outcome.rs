@@ -1,5 +1,6 @@
 //! Parses the termination message of a run, which has the format of HyperFleet's status-reporter.
 
+use fleet_model::copy;
 use fleet_model::job::{Calls, STORE_WRITES};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -101,12 +102,18 @@ impl Outcome {
         };
         let message = parsed.message.unwrap_or_default();
         let details = parsed.details.unwrap_or_default();
-        let costs: Costs = serde_json::from_value(Value::Object(details.clone())).unwrap_or_default();
+        let costs_of = |details: &Map<String, Value>| -> Costs {
+            serde_json::from_value(Value::Object(details.clone())).unwrap_or_default()
+        };
+        let costs = costs_of(&details);
+        // The quota is the first store's.
+        let spent = spent(&details, &costs);
+        let costs = costs.and(copy::mirror(&details).map(costs_of).unwrap_or_default());
         Self {
             is_success: parsed.status == "success",
             reason: parsed.reason.map(|reason| reason.trim().to_owned()).filter(|reason| is_reason(reason)),
             message: cut(message.trim(), MAX_MESSAGE_LENGTH).to_owned(),
-            spent: spent(&details, &costs),
+            spent,
             details,
             exit_code,
             costs,
@@ -115,9 +122,17 @@ impl Outcome {
 
     /// Returns the details that are reported as data.
     pub fn data(&self) -> Map<String, Value> {
-        let kept = self.details.iter().filter(|(name, _)| !COSTS.contains(&name.as_str()));
-        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let mut data = without_costs(&self.details);
+        if let Some(mirror) = copy::mirror(&self.details) {
+            data.insert(copy::MIRROR.to_owned(), Value::Object(without_costs(mirror)));
+        }
+        data
     }
+}
+
+fn without_costs(details: &Map<String, Value>) -> Map<String, Value> {
+    let kept = details.iter().filter(|(name, _)| !COSTS.contains(&name.as_str()));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Returns the writes among the calls that a Pod reports; a Pod that reports no calls is silent.

@@ -109,7 +109,7 @@ fn stores(plan: &Plan) -> anyhow::Result<Stores> {
         Some(custom) => custom,
         None => crate::store::endpoint()?,
     };
-    Ok(crate::store::stores(endpoint, plan.store.clone()))
+    Ok(crate::store::stores(endpoint, [&plan.store].into_iter().chain(&plan.mirror).cloned().collect()))
 }
 
 fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {

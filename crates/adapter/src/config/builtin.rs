@@ -2,7 +2,7 @@
 
 use fleet_model::names::variable;
 
-use super::secret_store::StoreKind;
+use super::secret_store::{SecretStore, StoreKind};
 use super::shape::{Config, Criteria, Expression, Input, JobTemplate, Output, Resources, ServiceAccount};
 use crate::binding::{Binding, FieldPath, Required, ValueSource};
 
@@ -24,7 +24,9 @@ pub(super) const PULL_SECRET: &str = "pullsecret";
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
 /// The built-in preconditions of a run that stores at Google.
-const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, "spec.gcp.projectId != nil"];
+const GOOGLES_PRECONDITIONS: [&str; 2] = [r#"spec.provider == "gcp""#, GOOGLES_PLACE];
+/// The built-in precondition of a run whose mirror is at Google.
+const GOOGLES_PLACE: &str = "spec.gcp.projectId != nil";
 /// The built-in precondition of a run that stores at AWS.
 const AWSS_PRECONDITIONS: [&str; 1] = [r#"spec.provider == "aws""#];
 /// The built-in precondition of a run that stores at Azure.
@@ -54,7 +56,11 @@ const VARIABLES: [Variable; 9] = [
     Variable { name: "GENERATION", from: &["metadata.generation"], value: None, required: Required::Always },
     Variable {
         name: "GCP_PROJECT_ID",
-        from: &["spec.gcp.projectId", "status.adapters[pullsecret].data.gcpProject"],
+        from: &[
+            "spec.gcp.projectId",
+            "status.adapters[pullsecret].data.gcpProject",
+            "status.adapters[pullsecret].data.mirror.gcpProject",
+        ],
         value: None,
         required: Required::Always,
     },
@@ -89,7 +95,9 @@ pub(super) fn complete(config: &mut Config) {
         StoreKind::Aws => &AWSS_PRECONDITIONS,
         StoreKind::Azure => &AZURES_PRECONDITIONS,
     };
-    preconditions.get_or_insert_with(|| of_store.iter().chain([&PRECONDITION]).copied().map(expression).collect());
+    let of_mirror = Some(&GOOGLES_PLACE).filter(|_| spec.secret_store.mirror == Some(StoreKind::Google));
+    let built_in = of_store.iter().chain(of_mirror).chain([&PRECONDITION]);
+    preconditions.get_or_insert_with(|| built_in.copied().map(expression).collect());
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
     spec.input.get_or_insert_with(Input::default);
     spec.output.get_or_insert_with(|| Output {
@@ -99,10 +107,10 @@ pub(super) fn complete(config: &mut Config) {
     if spec.secret_store.kind == StoreKind::Google {
         spec.limits.project_variable.get_or_insert_with(|| variable::GCP_PROJECT_ID.to_owned());
     }
-    complete_job(&mut spec.job_template, spec.secret_store.kind);
+    complete_job(&mut spec.job_template, &spec.secret_store);
 }
 
-fn complete_job(job: &mut JobTemplate, store: StoreKind) {
+fn complete_job(job: &mut JobTemplate, store: &SecretStore) {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     job.image.get_or_insert_with(|| IMAGE.to_owned());
     job.args.get_or_insert_with(|| texts(&ARGS));
@@ -121,7 +129,9 @@ fn complete_job(job: &mut JobTemplate, store: StoreKind) {
         Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
     let given = job.env.take().unwrap_or_default();
-    let is_of_store = |variable: &Variable| StoreKind::takes(Some(store), variable.name);
+    let is_of_store = |Variable { name, .. }: &Variable| {
+        StoreKind::takes(Some(store.kind), name) || store.mirror.is_some_and(|mirror| mirror.takes_as_mirror(name))
+    };
     let built_in = VARIABLES.into_iter().filter(is_of_store).map(binding);
     let kept = built_in.filter(|built_in| given.iter().all(|given| given.name != built_in.name)).collect::<Vec<_>>();
     // Those that are given stay first: messages name their places in the file.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use daemon::settings::missing;
 use fleet_model::id::{is_dns_label, is_dns_subdomain};
+use fleet_model::names;
 use hyperfleet_client::BaseUrl;
 use message_broker::Subscription;
 use precondition::Precondition;
@@ -26,6 +27,7 @@ pub(super) struct Checked {
     pub(super) image: String,
     pub(super) account: Option<Account>,
     pub(super) store: StorePlan,
+    pub(super) mirror: Option<StorePlan>,
 }
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
@@ -59,38 +61,48 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
             Err(error) => faults.push(format!("spec.criteria.preconditions[{index}].expression: {error}")),
         }
     }
-    let store = store(spec);
+    let store = stores(spec);
     faults.extend(store.as_ref().err().into_iter().flatten().cloned());
     faults.extend(subscription.as_ref().err().cloned());
     faults.extend(image.as_ref().err().cloned());
     match (base_url, subscription, image, store) {
-        (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(store)) if faults.is_empty() => {
-            Ok(Checked { base_url, subscription, preconditions, image, account, store })
+        (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(Stores { first: store, mirror })) if faults.is_empty() => {
+            Ok(Checked { base_url, subscription, preconditions, image, account, store, mirror })
         }
         _ => Err(faults),
     }
 }
 
-/// Checks the secret store; the error lists every fault.
-fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
-    let SecretStore { kind, folder, vault, aws, azure } = &spec.secret_store;
+/// The secret stores.
+struct Stores {
+    first: StorePlan,
+    mirror: Option<StorePlan>,
+}
+
+/// Checks the secret stores; the error lists every fault.
+fn stores(spec: &Spec) -> Result<Stores, Vec<String>> {
+    let store @ SecretStore { kind, mirror, folder, vault, aws, azure } = &spec.secret_store;
     let mut faults = Vec::new();
+    let is_used = |of: StoreKind| *kind == of || *mirror == Some(of);
     let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
     let blocks = [
         ("vault", StoreKind::Vault, is_vault_given),
         ("aws", StoreKind::Aws, aws.region.is_some()),
         ("azure", StoreKind::Azure, azure.vault_url.is_some()),
     ];
-    for (block, of_block, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && kind != of_block) {
+    for (block, of_block, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && !is_used(*of_block)) {
         let named = of_block.name().unwrap_or_default();
-        faults.push(format!("spec.secretStore.{block}: has no effect without spec.secretStore.type {named}"));
+        faults.push(format!("spec.secretStore.{block}: has no effect without spec.secretStore.type or mirror {named}"));
     }
-    if *kind != StoreKind::Google && spec.adapter_type != builtin::PULL_SECRET {
+    let named = kind.name().unwrap_or(names::STORE_GOOGLE);
+    if (*kind != StoreKind::Google || mirror.is_some()) && spec.adapter_type != builtin::PULL_SECRET {
         let adapter_type = builtin::PULL_SECRET;
         faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
     }
-    if matches!(kind, StoreKind::Google | StoreKind::Azure) && folder.is_some() {
-        let named = kind.name().unwrap_or("google");
+    if *mirror == Some(*kind) {
+        faults.push(format!("spec.secretStore.mirror: must be another store than spec.secretStore.type, {named}"));
+    }
+    if folder.is_some() && !is_used(StoreKind::Vault) && !is_used(StoreKind::Aws) {
         faults.push(format!("spec.secretStore.folder: has no effect with spec.secretStore.type {named}"));
     }
     if *kind != StoreKind::Google && spec.limits.project_variable.is_some() {
@@ -99,34 +111,49 @@ fn store(spec: &Spec) -> Result<StorePlan, Vec<String>> {
     let folder = Some(folder.as_deref().unwrap_or("pull-secrets"));
     let folder = parsed::<StorePath>("spec.secretStore.folder", folder, &mut faults);
     let folder = folder.map(|folder| secret_store::folder(&folder));
-    let plan = match kind {
+    let first = plan_of(*kind, store, folder.clone(), &mut faults);
+    let mirror = mirror.filter(|mirror| mirror != kind).map(|mirror| plan_of(mirror, store, folder, &mut faults));
+    match (first, mirror) {
+        (Some(first), None) if faults.is_empty() => Ok(Stores { first, mirror: None }),
+        (Some(first), Some(Some(mirror))) if faults.is_empty() => Ok(Stores { first, mirror: Some(mirror) }),
+        _ => Err(faults),
+    }
+}
+
+/// Checks the place of a store; `None` only when a fault says why.
+fn plan_of(
+    kind: StoreKind,
+    SecretStore { vault, aws, azure, .. }: &SecretStore,
+    folder: Option<ValueSource>,
+    faults: &mut Vec<String>,
+) -> Option<StorePlan> {
+    match kind {
         StoreKind::Google => Some(StorePlan::Google),
         StoreKind::Vault => {
-            let address = parsed("spec.secretStore.vault.address", vault.address.as_deref(), &mut faults);
+            let address = parsed("spec.secretStore.vault.address", vault.address.as_deref(), faults);
             let namespace = vault.namespace.as_deref();
-            let namespace = namespace.and_then(|it| parsed("spec.secretStore.vault.namespace", Some(it), &mut faults));
+            let namespace = namespace.and_then(|it| parsed("spec.secretStore.vault.namespace", Some(it), faults));
             let namespace = namespace.and_then(StorePath::unless_root);
             let mount = Some(vault.mount.as_deref().unwrap_or("secret"));
-            let mount = parsed("spec.secretStore.vault.mount", mount, &mut faults);
+            let mount = parsed("spec.secretStore.vault.mount", mount, faults);
             address
                 .zip(mount)
                 .zip(folder)
                 .map(|((address, mount), folder)| StorePlan::Vault(VaultPlan { address, namespace, mount, folder }))
         }
         StoreKind::Aws => {
-            let region = parsed("spec.secretStore.aws.region", aws.region.as_deref(), &mut faults);
+            let region = parsed("spec.secretStore.aws.region", aws.region.as_deref(), faults);
             region.zip(folder).map(|(region, folder)| StorePlan::Aws(AwsPlan { region, folder }))
         }
         StoreKind::Azure => {
             const VAULT: &str = "spec.secretStore.azure.vaultUrl";
-            let vault = parsed::<EndpointUrl>(VAULT, azure.vault_url.as_deref(), &mut faults);
+            let vault = parsed::<EndpointUrl>(VAULT, azure.vault_url.as_deref(), faults);
             if vault.as_ref().is_some_and(|vault| vault.plain_host().is_some()) {
                 faults.push(format!("{VAULT}: must be an https:// address"));
             }
             vault.map(StorePlan::Azure)
         }
-    };
-    plan.filter(|_| faults.is_empty()).ok_or(faults)
+    }
 }
 
 /// Parses a setting that is required, and collects its fault.

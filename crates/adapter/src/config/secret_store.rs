@@ -1,6 +1,7 @@
 //! The secret store of the pull secret adapter's Jobs.
 
 use daemon::settings::Row;
+use fleet_model::StoredCopy;
 use fleet_model::names::{self, variable};
 use schemars::JsonSchema;
 use secret_store::{EndpointUrl, Location, StorePath};
@@ -18,6 +19,9 @@ daemon::settings! {
         /// Secret store of the Jobs
         #[serde(rename = "type")]
         pub kind: StoreKind = Row::at("spec.secretStore.type").default("google"),
+        /// Mirror: a second secret store, of another kind, that gets the same pull secrets after the first one
+        #[serde(default)]
+        pub mirror: Option<StoreKind> = Row::at("spec.secretStore.mirror").unset("none: one store"),
         /// Folder of the secrets in OpenBao, Vault or AWS, for resources whose `spec.pullSecret.folder` names no other
         #[serde(default)]
         pub folder: Option<String> = Row::at("spec.secretStore.folder").unset("`pull-secrets`"),
@@ -38,7 +42,7 @@ daemon::settings! {
         /// Address of OpenBao or Vault: https, or http to this machine
         #[serde(default)]
         pub address: Option<String> =
-            Row::at("spec.secretStore.vault.address").unset("required with spec.secretStore.type vault"),
+            Row::at("spec.secretStore.vault.address").unset("required with spec.secretStore.type or mirror vault"),
         /// Namespace at that server
         #[serde(default)]
         pub namespace: Option<String> = Row::at("spec.secretStore.vault.namespace").unset("the root"),
@@ -56,7 +60,7 @@ daemon::settings! {
         /// Region of AWS Secrets Manager
         #[serde(default)]
         pub region: Option<String> =
-            Row::at("spec.secretStore.aws.region").unset("required with spec.secretStore.type aws"),
+            Row::at("spec.secretStore.aws.region").unset("required with spec.secretStore.type or mirror aws"),
     }
 }
 
@@ -68,7 +72,7 @@ daemon::settings! {
         /// Address of the vault in Azure Key Vault, such as https://NAME.vault.azure.net
         #[serde(default)]
         pub vault_url: Option<String> =
-            Row::at("spec.secretStore.azure.vaultUrl").unset("required with spec.secretStore.type azure"),
+            Row::at("spec.secretStore.azure.vaultUrl").unset("required with spec.secretStore.type or mirror azure"),
     }
 }
 
@@ -131,6 +135,7 @@ pub(super) fn folder(built_in: &StorePath) -> ValueSource {
 pub(super) fn setting_of(name: &str) -> Option<&'static str> {
     match name {
         variable::SECRET_STORE => Some("spec.secretStore.type"),
+        variable::SECRET_STORE_MIRROR => Some("spec.secretStore.mirror"),
         variable::VAULT_ADDR => Some("spec.secretStore.vault.address"),
         variable::VAULT_NAMESPACE => Some("spec.secretStore.vault.namespace"),
         variable::VAULT_MOUNT => Some("spec.secretStore.vault.mount"),
@@ -163,6 +168,22 @@ impl StoreKind {
             store == Some(Self::Azure)
         } else {
             store == Some(Self::Google) || !(begins("GCP_") || begins("SECRET_MANAGER_"))
+        }
+    }
+
+    /// Returns true if a run with this mirror is to have a variable of the Job's template. The replication is the first store's.
+    pub fn takes_as_mirror(self, name: &str) -> bool {
+        name != variable::REPLICATION_POLICY && Self::takes(Some(self), name)
+    }
+
+    /// Returns the store of a copy; `None` for a Kubernetes Secret.
+    pub fn of(copy: &StoredCopy) -> Option<Self> {
+        match copy {
+            StoredCopy::Secret { .. } => Some(Self::Google),
+            StoredCopy::VaultSecret { .. } => Some(Self::Vault),
+            StoredCopy::AwsSecret { .. } => Some(Self::Aws),
+            StoredCopy::AzureSecret { .. } => Some(Self::Azure),
+            StoredCopy::KubernetesSecret { .. } => None,
         }
     }
 

@@ -4,6 +4,8 @@ use rstest::rstest;
 
 use super::*;
 
+mod mirror;
+
 /// The specification's example, as it is (specification 1, "Configuration").
 const VALIDATION: &str = r#"
 apiVersion: hyperfleet.redhat.com/v1alpha1
@@ -270,13 +272,16 @@ fn the_author_of_a_resource_does_not_choose_the_identity_of_a_run(#[case] variab
 #[test]
 fn settings_of_vault_without_effect_are_refused() {
     let at_google = in_vault(VAULT, "").replace("type: vault", "type: google");
-    assert_eq!(faults(&at_google), "spec.secretStore.vault: has no effect without spec.secretStore.type vault");
+    assert_eq!(
+        faults(&at_google),
+        "spec.secretStore.vault: has no effect without spec.secretStore.type or mirror vault"
+    );
     let folder = at_google.replace("vault: {", "folder: f, x: {").replace(&format!(", x: {{{VAULT}}}"), "");
     assert_eq!(faults(&folder), "spec.secretStore.folder: has no effect with spec.secretStore.type google");
     let quota = in_vault(VAULT, "  limits: {projectVariable: A}\n  jobTemplate: {env: [{name: A, value: b}]}");
     assert_eq!(faults(&quota), "spec.limits.projectVariable: has no effect without spec.secretStore.type google");
     let of_aws = in_vault(VAULT, "").replace("type: vault,", "type: vault, aws: {region: eu-west-1},");
-    assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type aws");
+    assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type or mirror aws");
     let validation =
         VALIDATION.replace("  jobTemplate:", "  secretStore: {type: aws, aws: {region: eu-west-1}}\n  jobTemplate:");
     assert_eq!(faults(&validation), "spec.secretStore: has no effect without spec.adapterType pullsecret");

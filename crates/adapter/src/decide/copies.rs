@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::attempts;
 use super::criteria::unmet;
-use super::destination::{planned_copies, refused_copies};
+use super::destination::{mirror_copy, planned_copies, refused_copies};
 use super::facts::{Facts, PullSecretSource, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
 use super::retry::{NotDeleted, format_wait, wait, wait_since};
@@ -34,6 +34,9 @@ pub(super) enum CleanUp {
 pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan {
     if !config.tracks_copies {
         return plan;
+    }
+    if config.mirror.is_none() {
+        plan.data.remove(copy::MIRROR);
     }
     let recorded = facts.recorded_copies();
     let planned = match planned_copies(config, facts) {
@@ -60,7 +63,13 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if !is_stored {
         return with_copies(facts, plan, &recorded);
     }
-    let written: Vec<_> = planned.iter().map(|copy| copy.is_written(&plan.data)).collect();
+    let mirror = mirror_copy(config, facts).ok().flatten();
+    let is_written = |copy: &StoredCopy| match &mirror {
+        // Not as the first store's, either: a run that makes the mirror the first store names it as that.
+        Some(mirror) if copy == mirror => copy.is_mirrored(&plan.data),
+        _ => copy.is_written(&plan.data),
+    };
+    let written: Vec<_> = planned.iter().map(is_written).collect();
     if let Some(copy) =
         planned.iter().zip(&written).find_map(|(copy, written)| (*written == Some(false)).then_some(copy))
     {

@@ -17,6 +17,8 @@ use crate::outcome::Outcome;
 use crate::reason::Reason;
 
 mod copies;
+mod fleet;
+mod mirror;
 mod stores;
 
 /// The state that a decision is made in. By default the cluster is ready and has no run.

@@ -296,7 +296,7 @@ async fn content_beyond_the_smaller_limit_is_refused_before_anything_is_written(
     (rig.first.limit, rig.mirror.limit) = (first, mirror);
     let refused = rig.store("a", "1").await;
     assert_eq!(refused.reason, Reason::InvalidPullSecret, "{}", refused.message);
-    assert!(refused.message.contains("30 bytes"), "{}", refused.message);
+    assert!(refused.message.contains("30 are allowed"), "{}", refused.message);
     assert!(rig.calls.lock().unwrap().is_empty());
 }
 

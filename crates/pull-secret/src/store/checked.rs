@@ -1,10 +1,10 @@
-//! The stores that the adapter checks: all projects at Google, and the folders of the store of its Jobs.
+//! The stores that the adapter checks: all projects at Google, and the folders of the stores of its Jobs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use adapter::config::StorePlan;
+use adapter::config::{StoreKind, StorePlan};
 use adapter::{Opened, Stores, unopened};
 use daemon::environment::{Environment, ProcessEnvironment};
 use fleet_model::StoredCopy;
@@ -19,13 +19,13 @@ use super::{CALL_TIMEOUT, proxied};
 const MAX_FOLDERS: usize = 100;
 
 /// Returns the stores that the adapter checks.
-pub(crate) fn stores(endpoint: Endpoint, plan: StorePlan) -> Stores {
+pub(crate) fn stores(endpoint: Endpoint, plans: Vec<StorePlan>) -> Stores {
     let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
     let google = Stores::of_projects(move |project, location| {
         let projects = Arc::clone(&projects);
         async move { projects.client(project, location).await }
     });
-    let checked = Arc::new(CheckedStores { google, plan, clients: Mutex::default() });
+    let checked = Arc::new(CheckedStores { google, plans, clients: Mutex::default() });
     Stores::new(move |copy| {
         let checked = Arc::clone(&checked);
         Box::pin(async move { checked.open(&copy.without_name()).await })
@@ -34,7 +34,7 @@ pub(crate) fn stores(endpoint: Endpoint, plan: StorePlan) -> Stores {
 
 struct CheckedStores {
     google: Stores,
-    plan: StorePlan,
+    plans: Vec<StorePlan>,
     clients: Mutex<BTreeMap<StoredCopy, Arc<AnyStore>>>,
 }
 
@@ -52,7 +52,7 @@ impl CheckedStores {
         if let Some(client) = clients.get(place) {
             return Ok(Arc::<AnyStore>::clone(client));
         }
-        let settings = settings(&self.plan, place).map_err(|why| unopened(place, &why))?;
+        let settings = settings(&self.plans, place).map_err(|why| unopened(place, &why))?;
         let client = Arc::new(AnyStore::connect(&settings, None).await?);
         if clients.len() < MAX_FOLDERS {
             clients.insert(place.clone(), Arc::clone(&client));
@@ -67,9 +67,10 @@ impl CheckedStores {
 /// # Errors
 ///
 /// The reason for which there is none.
-fn settings(plan: &StorePlan, place: &StoredCopy) -> Result<StoreSettings, String> {
-    let (own, variables) = match (plan, place) {
-        (StorePlan::Vault(plan), StoredCopy::VaultSecret { folder, .. }) => {
+fn settings(plans: &[StorePlan], place: &StoredCopy) -> Result<StoreSettings, String> {
+    let plan = plans.iter().find(|plan| StoreKind::of(place) == Some(plan.kind()));
+    let (own, mut variables) = match (plan, place) {
+        (Some(StorePlan::Vault(plan)), StoredCopy::VaultSecret { folder, .. }) => {
             let [server, mount] = [plan.address.to_string(), plan.mount.to_string()];
             let namespace = plan.namespace.as_ref().map(ToString::to_string);
             let variables = [
@@ -85,7 +86,7 @@ fn settings(plan: &StorePlan, place: &StoredCopy) -> Result<StoreSettings, Strin
                 BTreeMap::from(variables),
             )
         }
-        (StorePlan::Aws(plan), StoredCopy::AwsSecret { folder, .. }) => {
+        (Some(StorePlan::Aws(plan)), StoredCopy::AwsSecret { folder, .. }) => {
             let region = plan.region.to_string();
             let variables = [
                 (variable::SECRET_STORE, Some(names::STORE_AWS.to_owned())),
@@ -94,7 +95,7 @@ fn settings(plan: &StorePlan, place: &StoredCopy) -> Result<StoreSettings, Strin
             ];
             (StoredCopy::AwsSecret { region, folder: folder.clone(), name: String::new() }, BTreeMap::from(variables))
         }
-        (StorePlan::Azure(vault), StoredCopy::AzureSecret { .. }) => {
+        (Some(StorePlan::Azure(vault)), StoredCopy::AzureSecret { .. }) => {
             let vault = vault.to_string();
             let variables = [
                 (variable::SECRET_STORE, Some(names::STORE_AZURE.to_owned())),
@@ -107,6 +108,8 @@ fn settings(plan: &StorePlan, place: &StoredCopy) -> Result<StoreSettings, Strin
     if own != *place {
         return Err("it is in another place than that of spec.secretStore, and is not checked".to_owned());
     }
+    // This process has the variables of the other store as well.
+    variables.entry(variable::VAULT_ADDR).or_default();
     let store = resolve_store(None, &AtPlace(variables)).map_err(|faults| faults.to_string())?;
     let store = store.ok_or("it is not known which store this is")?;
     proxied(&store).map_or(Ok(store), Err)
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     /// The Jobs store in `kv` at `https://v:8200`, each cluster in a folder of its own.
-    fn plan() -> StorePlan {
+    fn plans() -> Vec<StorePlan> {
         let plan = adapter::Plan::load(
             BTreeMap::new(),
             &BTreeMap::from([
@@ -143,7 +146,7 @@ mod tests {
                 ("HYPERFLEET_ADAPTER_SECRET_STORE_VAULT_MOUNT", "kv"),
             ]),
         );
-        plan.unwrap().store
+        vec![plan.unwrap().store]
     }
 
     #[rstest]
@@ -157,10 +160,10 @@ mod tests {
     fn a_token_is_sent_to_the_configured_place_only(#[case] place: Value, #[case] expected: &str) {
         let mut copy = json!({"kind": "vaultSecret", "name": ""});
         copy.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
-        let fault = settings(&plan(), &serde_json::from_value(copy).unwrap()).unwrap_err();
+        let fault = settings(&plans(), &serde_json::from_value(copy).unwrap()).unwrap_err();
         assert!(fault.contains(expected), "{fault}");
         let at_aws = json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": ""});
-        let fault = settings(&plan(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
+        let fault = settings(&plans(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
         assert!(fault.contains("another store"), "{fault}");
     }
 }

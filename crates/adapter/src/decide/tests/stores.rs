@@ -20,16 +20,16 @@ spec:
 ";
 
 /// The configuration of an adapter that stores in Vault, or the same of one that stores at Google.
-fn configured(further: &str) -> Config {
+pub(super) fn configured(further: &str) -> Config {
     let file = format!("{FILE}{further}");
     File::read(Some(file), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap()
 }
 
-fn in_vault() -> Config {
+pub(super) fn in_vault() -> Config {
     configured("  secretStore: {type: vault, vault: {address: 'https://VAULT:8200/'}}\n")
 }
 
-fn copy_at(server: &str, namespace: Option<&str>, mount: &str, folder: &str) -> StoredCopy {
+pub(super) fn copy_at(server: &str, namespace: Option<&str>, mount: &str, folder: &str) -> StoredCopy {
     StoredCopy::VaultSecret {
         server: server.to_owned(),
         namespace: namespace.map(str::to_owned),
@@ -39,16 +39,16 @@ fn copy_at(server: &str, namespace: Option<&str>, mount: &str, folder: &str) -> 
     }
 }
 
-fn copy(folder: &str) -> StoredCopy {
+pub(super) fn copy(folder: &str) -> StoredCopy {
     copy_at("https://vault:8200", None, "secret", folder)
 }
 
-fn at_google() -> StoredCopy {
+pub(super) fn at_google() -> StoredCopy {
     let (project, name) = ("p-1".to_owned(), "hyperfleet-cls-1-pull-secret".to_owned());
     StoredCopy::Secret { project, location: None, name }
 }
 
-fn kubernetes_secret() -> StoredCopy {
+pub(super) fn kubernetes_secret() -> StoredCopy {
     let (namespace, name) = ("clusters-cls-1".to_owned(), "cls-1-pull-secret".to_owned());
     StoredCopy::KubernetesSecret { namespace, name }
 }
@@ -75,7 +75,7 @@ fn stored_in(folder: &str, recorded: &[Value]) -> World {
 }
 
 #[track_caller]
-fn check_copies(plan: &Plan, expected: &[Value]) {
+pub(super) fn check_copies(plan: &Plan, expected: &[Value]) {
     let listed = |copies: &Value| {
         let mut listed: Vec<_> = copies.as_array().unwrap().iter().map(ToString::to_string).collect();
         listed.sort();
@@ -85,7 +85,7 @@ fn check_copies(plan: &Plan, expected: &[Value]) {
 }
 
 /// The variables of a run's Job.
-fn variables(config: &Config, world: &World, run: &StartRun) -> String {
+pub(super) fn variables(config: &Config, world: &World, run: &StartRun) -> String {
     world.with_facts(|facts| {
         let job = manifest::job(config, facts, run, &Trigger::default()).unwrap();
         let env = serde_json::to_value(job).unwrap()["spec"]["template"]["spec"]["containers"][0]["env"].clone();
