@@ -170,7 +170,7 @@ async fn a_mirror_that_is_added_later_gets_what_the_first_store_holds() {
     assert_eq!((stored.details.secret_version, stored.details.mirror.unwrap().secret_version), (Some(2), Some(1)));
 }
 
-/// How many calls a run makes at the mirror, whose content changes from `a` to `b`.
+/// The number of calls of a run at the mirror, whose content changes from `a` to `b`.
 async fn calls_of_a_change() -> usize {
     let rig = Rig::new();
     rig.store("a", "1").await;

@@ -187,9 +187,8 @@ async fn a_cluster_moves_from_secret_manager_to_openbao_by_way_of_a_mirror() {
     up.player.until(ID, |cluster| is_available(cluster, 1)).await;
 
     let up = restarted(up, folder.path(), &["--mirror=vault"]).await;
-    let is_mirrored = |cluster: &Resource| {
-        is_available(cluster, 1) && view(cluster)["data"]["mirror"]["secretVersion"] == 1
-    };
+    let is_mirrored =
+        |cluster: &Resource| is_available(cluster, 1) && view(cluster)["data"]["mirror"]["secretVersion"] == 1;
     let mirrored = up.player.until(ID, is_mirrored).await;
     assert_eq!(view(&mirrored)["data"]["copies"].as_array().unwrap().len(), 3);
     assert_eq!((up.versions(ID).await.len(), metadata(&path).await["data"]["current_version"].as_u64()), (1, Some(1)));

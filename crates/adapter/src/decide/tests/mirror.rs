@@ -192,7 +192,7 @@ fn a_mirror_that_is_down_holds_a_deletion() {
     assert!(plan.data["copies"].to_string().contains("vaultSecret"), "{}", plan.data["copies"]);
 }
 
-/// What a run has done before the mirror failed is known, and what the mirror held before.
+/// The report has the run's work before the mirror failed, and the former content of the mirror.
 #[test]
 fn a_failure_of_the_mirror_is_reported_with_what_the_first_store_holds() {
     let failed = |before: Value, details: &Value| {

@@ -77,7 +77,7 @@ fn a_pull_secret_without_a_mirror_has_no_copies_to_compare() {
     assert_eq!(page(&facts).copies, None::<Copies>);
 }
 
-/// What the last run has read back is newer than a check before it.
+/// A run has read back both stores, so a check before it is outdated.
 #[rstest]
 #[case::another_place(LATER, &["kv/g at https://v:8200"], None, ParityReason::SameContent, "mirror holds the same content")]
 #[case::the_mirror_s_place(
