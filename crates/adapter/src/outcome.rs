@@ -176,6 +176,23 @@ mod tests {
         assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (1, 3));
     }
 
+    /// The quota is the first store's, and the report has no costs.
+    #[test]
+    fn the_mirror_s_calls_are_costs_and_no_writes_of_the_first_store() {
+        let calls = |operation: &str| format!(r#"[{{"operation":"{operation}","statusCode":200,"count":1}}]"#);
+        let message = format!(
+            r#"{{"status":"success","details":{{"secretVersion":3,"versionsAdded":1,"apiCalls":{},"mirror":{{
+                "secretVersion":2,"awsRegion":"r","versionsAdded":2,"versionsDestroyed":0,"apiCalls":{}}}}}}}"#,
+            calls("add_secret_version"),
+            calls("add_secret_version"),
+        );
+        let outcome = Outcome::of(0, &message);
+        assert_eq!(outcome.spent, Spent { writes: 1, silent_pods: 0 });
+        assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (3, 2));
+        let expected = serde_json::json!({"secretVersion": 3, "mirror": {"secretVersion": 2, "awsRegion": "r"}});
+        assert_eq!(Value::Object(outcome.data()), expected);
+    }
+
     #[test]
     fn members_of_an_unknown_form_are_no_costs() {
         let message =

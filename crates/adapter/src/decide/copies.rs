@@ -78,7 +78,10 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
             plan.replace(names::condition::APPLIED, Status::True, Reason::PreconditionsNotMet, &message);
             return with_copies(facts, plan, &recorded);
         }
-        return track(config, facts, moving(config, facts, copy, plan.data));
+        let was_other =
+            if mirror.as_ref() == Some(copy) { copy.is_written(&plan.data) } else { copy.is_mirrored(&plan.data) };
+        let is_untried = was_other == Some(true) || !recorded.contains(copy);
+        return track(config, facts, moving(config, facts, copy, is_untried, plan.data));
     }
     let mut left = recorded;
     // They are stored: a record that was lost is completed.
@@ -180,11 +183,12 @@ fn keeps_from_moving(config: &Config, facts: &Facts<'_>) -> Option<String> {
 
 /// Returns the plan that stores the pull secret at a destination that has changed without a new generation, as when the
 /// namespace of the hosted control plane was moved. The first run starts at once; if its result names another destination
-/// again, the next one is subject to the back-off.
-fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, data: Map<String, Value>) -> Plan {
+/// again, the next one is subject to the back-off. A copy is untried if no run was sent there yet, or one that had first store and
+/// mirror the other way round.
+fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, is_untried: bool, data: Map<String, Value>) -> Plan {
     let because = format!("the destination is now {copy}");
     let attempt = attempts::next(facts, Purpose::Apply);
-    let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2);
+    let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2 && !is_untried);
     let wait = ended.and_then(|ended| wait_since(ended, config.retry.transient_after, attempt, facts));
     if let Some(wait) = wait {
         let tried = attempt.saturating_sub(1);

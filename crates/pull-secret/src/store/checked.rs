@@ -166,4 +166,26 @@ mod tests {
         let fault = settings(&plans(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
         assert!(fault.contains("another store"), "{fault}");
     }
+
+    #[test]
+    fn the_mirror_is_checked_in_its_place_too() {
+        let plan = adapter::Plan::load(
+            BTreeMap::new(),
+            &BTreeMap::from([
+                ("HYPERFLEET_API_BASE_URL", "http://localhost:8000"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_TYPE", "vault"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_MIRROR", "aws"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_VAULT_ADDRESS", "https://v:8200"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_AWS_REGION", "eu-west-1"),
+            ]),
+        );
+        let plan = plan.unwrap();
+        let plans: Vec<_> = [plan.store].into_iter().chain(plan.mirror).collect();
+        let at_aws = |region: &str| {
+            let copy = json!({"kind": "awsSecret", "region": region, "folder": "f", "name": ""});
+            settings(&plans, &serde_json::from_value(copy).unwrap())
+        };
+        assert!(matches!(at_aws("eu-west-1"), Ok(StoreSettings::Aws(_))), "{:?}", at_aws("eu-west-1"));
+        assert!(at_aws("us-east-1").unwrap_err().contains("another place"));
+    }
 }

@@ -216,3 +216,21 @@ fn a_failure_of_the_mirror_is_reported_with_what_the_first_store_holds() {
     assert_eq!(data["mirror"], members(&in_folder(), None), "it is known which copy is the mirror's");
     assert_eq!(data.get("secretVersion"), None);
 }
+
+/// A fleet is moved step by step, and each step begins at once.
+#[rstest]
+#[case::a_mirror_that_is_added(result(&members(&at_google(), Some(1)), None), &[json!(at_google())], mirrored(), true)]
+#[case::the_roles_are_exchanged(both(), &all(), swapped(), true)]
+#[case::a_mirror_that_results_never_name(result(&members(&at_google(), Some(1)), None), &all(), mirrored(), false)]
+fn a_step_does_not_wait_for_the_back_off_of_the_one_before(
+    #[case] data: Value,
+    #[case] recorded: &[Value],
+    #[case] config: Config,
+    #[case] at_once: bool,
+) {
+    let mut outcome = outcome(0, "SecretStored");
+    outcome.details = data.as_object().unwrap().clone();
+    let world = reported(data, recorded).with(job(3, Some(JobEnd::Complete), 1, 3), Purpose::Apply, Some(outcome));
+    let plan = world.decide_with(&config);
+    assert_eq!(plan.starts_run().is_some(), at_once, "{}", render(&plan));
+}
