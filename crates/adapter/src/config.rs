@@ -81,6 +81,8 @@ pub struct Plan {
     pub tracks_copies: bool,
     /// The secret stores of the runs.
     pub stores: StorePlans,
+    /// The mirror of the runs.
+    pub mirror: Option<StorePlan>,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
@@ -130,10 +132,12 @@ impl Plan {
         searched(flags, environment)?.dumped(|config| config.completed().plan())
     }
 
-    /// Returns the variables of a run at this store; `None` is a run without a store. Jobs of other adapters get all.
-    pub fn bindings_at(&self, store: Option<StoreKind>) -> impl Iterator<Item = &Binding> {
-        let is_of_run =
-            move |binding: &&Binding| self.adapter != names::ADAPTER || StoreKind::takes(store, &binding.name);
+    /// Returns the variables of a run at this store and this mirror; `None` is a run without a store. Jobs of other adapters get all.
+    pub fn bindings_at(&self, store: Option<StoreKind>, mirror: Option<StoreKind>) -> impl Iterator<Item = &Binding> {
+        let is_taken = move |name: &str| {
+            StoreKind::takes(store, name) || mirror.is_some_and(|mirror| mirror.takes_as_mirror(name))
+        };
+        let is_of_run = move |binding: &&Binding| self.adapter != names::ADAPTER || is_taken(&binding.name);
         self.bindings.iter().filter(is_of_run)
     }
 }
@@ -222,7 +226,8 @@ impl Config {
             output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
             account: checked.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
-            stores: checked.stores,
+            stores: checked.stores.first,
+            mirror: checked.stores.mirror,
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,

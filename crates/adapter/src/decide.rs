@@ -21,7 +21,7 @@ use crate::config::Plan as Config;
 
 pub use apply::REPAIRS;
 pub use criteria::{Unmet, unmet};
-pub use destination::stored_copy;
+pub use destination::{mirror_copy, stored_copy};
 pub use facts::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, SOURCE, StoredDrift};
 pub use plan::{Action, Plan, PlannedCondition, StartRun};
 pub use stored::{FindingKind, Reported, StoreFinding};

@@ -12,7 +12,7 @@ use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
 use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount, StoreKind, StorePlan};
-use crate::decide::{Facts, PullSecretSource, Purpose, StartRun, stored_copy};
+use crate::decide::{Facts, PullSecretSource, Purpose, StartRun, mirror_copy, stored_copy};
 
 /// The folder for a Job's result file.
 const RESULTS: &str = "/results";
@@ -279,13 +279,17 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
         Some(copy) => StoreKind::of(copy),
         None => Some(config.stores.of(facts.view)?.kind()),
     };
-    let of_copy = match (&run.copy, store) {
+    let mirror = config.mirror.as_ref().filter(|_| run.purpose == Purpose::Apply).map(StorePlan::kind);
+    let mut of_copy = match (&run.copy, store) {
         (Some(copy), _) => copy_variables(copy),
         // The variables of the Job's template name the place.
         (None, Some(StoreKind::Google)) => Vec::new(),
         (None, _) => place_variables(&stored_copy(config, facts)?),
     };
-    let values = config.bindings_at(store).filter_map(|binding| {
+    if let (Some(mirror), Some(copy)) = (mirror, mirror_copy(config, facts)?) {
+        add_mirror_variables(mirror, &copy, &mut of_copy);
+    }
+    let values = config.bindings_at(store, mirror).filter_map(|binding| {
         if of_copy.iter().any(|(name, _)| *name == binding.name) {
             return None;
         }
@@ -300,6 +304,18 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
     let of_copy = of_copy.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
     let all = values.chain(of_copy).chain(incarnation).chain(trace);
     Ok(all.map(|(name, value)| json!({"name": name, "value": value})).collect())
+}
+
+/// Adds the variables that name the mirror to those of the first store.
+fn add_mirror_variables(mirror: StoreKind, copy: &StoredCopy, variables: &mut Vec<(&'static str, Option<String>)>) {
+    let kind = mirror.name().unwrap_or(names::STORE_GOOGLE).to_owned();
+    // The variables of the Job's template name a place at Google.
+    let place = if mirror == StoreKind::Google { Vec::new() } else { place_variables(copy) };
+    for (name, value) in place.into_iter().chain([(variable::SECRET_STORE_MIRROR, Some(kind))]) {
+        if name != variable::SECRET_STORE && variables.iter().all(|(known, _)| *known != name) {
+            variables.push((name, value));
+        }
+    }
 }
 
 /// Returns the variables that name a copy, in place of those of the resource's current destination. `None` removes one.

@@ -1,5 +1,6 @@
 //! Parses the termination message of a run, which has the format of HyperFleet's status-reporter.
 
+use fleet_model::copy;
 use fleet_model::job::{Calls, STORE_WRITES};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -101,12 +102,18 @@ impl Outcome {
         };
         let message = parsed.message.unwrap_or_default();
         let details = parsed.details.unwrap_or_default();
-        let costs: Costs = serde_json::from_value(Value::Object(details.clone())).unwrap_or_default();
+        let costs_of = |details: &Map<String, Value>| -> Costs {
+            serde_json::from_value(Value::Object(details.clone())).unwrap_or_default()
+        };
+        let costs = costs_of(&details);
+        // The quota is the first store's.
+        let spent = spent(&details, &costs);
+        let costs = costs.and(copy::mirror(&details).map(costs_of).unwrap_or_default());
         Self {
             is_success: parsed.status == "success",
             reason: parsed.reason.map(|reason| reason.trim().to_owned()).filter(|reason| is_reason(reason)),
             message: cut(message.trim(), MAX_MESSAGE_LENGTH).to_owned(),
-            spent: spent(&details, &costs),
+            spent,
             details,
             exit_code,
             costs,
@@ -115,9 +122,17 @@ impl Outcome {
 
     /// Returns the details that are reported as data.
     pub fn data(&self) -> Map<String, Value> {
-        let kept = self.details.iter().filter(|(name, _)| !COSTS.contains(&name.as_str()));
-        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let mut data = without_costs(&self.details);
+        if let Some(mirror) = copy::mirror(&self.details) {
+            data.insert(copy::MIRROR.to_owned(), Value::Object(without_costs(mirror)));
+        }
+        data
     }
+}
+
+fn without_costs(details: &Map<String, Value>) -> Map<String, Value> {
+    let kept = details.iter().filter(|(name, _)| !COSTS.contains(&name.as_str()));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Returns the writes among the calls that a Pod reports; a Pod that reports no calls is silent.
@@ -159,6 +174,23 @@ mod tests {
         assert_eq!(Value::Object(outcome.data()), serde_json::json!({"secretVersion": 3}));
         assert_eq!(outcome.spent, Spent { writes: 3, silent_pods: 0 });
         assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (1, 3));
+    }
+
+    /// The quota is the first store's, and the report has no costs.
+    #[test]
+    fn the_mirror_s_calls_are_costs_and_no_writes_of_the_first_store() {
+        let calls = |operation: &str| format!(r#"[{{"operation":"{operation}","statusCode":200,"count":1}}]"#);
+        let message = format!(
+            r#"{{"status":"success","details":{{"secretVersion":3,"versionsAdded":1,"apiCalls":{},"mirror":{{
+                "secretVersion":2,"awsRegion":"r","versionsAdded":2,"versionsDestroyed":0,"apiCalls":{}}}}}}}"#,
+            calls("add_secret_version"),
+            calls("add_secret_version"),
+        );
+        let outcome = Outcome::of(0, &message);
+        assert_eq!(outcome.spent, Spent { writes: 1, silent_pods: 0 });
+        assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (3, 2));
+        let expected = serde_json::json!({"secretVersion": 3, "mirror": {"secretVersion": 2, "awsRegion": "r"}});
+        assert_eq!(Value::Object(outcome.data()), expected);
     }
 
     #[test]

@@ -167,13 +167,14 @@ impl StoreCheck {
         let id = compared.cluster.as_str();
         let (config, budget) = (&self.context.config, Budget::new(CONFIRM_TIMEOUT, CancellationToken::new()));
         let current = match self.context.client.within(&budget).get(&config.resource_type, id).await {
-            Ok(found) => found.and_then(|resource| self.reported_of(&resource, Timestamp::now())),
+            Ok(found) => found.map(|resource| self.reported_of(&resource, Timestamp::now())).unwrap_or_default(),
             Err(error) => {
                 tracing::warn!(operation = "check_stores", resource_id = id, %error, "cannot confirm a finding");
                 return;
             }
         };
-        if current.as_ref() != Some(&compared) {
+        if !current.contains(&compared) {
+            let current = current.into_iter().find(|current| current.key() == compared.key());
             self.round.replace(&compared, current);
             return;
         }
@@ -204,7 +205,7 @@ impl StoreCheck {
         round::reported(&self.context.client, &config.resource_type, |resource| self.reported_of(resource, now)).await
     }
 
-    fn reported_of(&self, resource: &Resource, now: Timestamp) -> Option<Reported> {
+    fn reported_of(&self, resource: &Resource, now: Timestamp) -> Vec<Reported> {
         let config = &self.context.config;
         let settle = SignedDuration::try_from(config.config.spec.store_check.settle).unwrap_or(SignedDuration::MAX);
         Reported::of(resource, &config.adapter, now, settle)

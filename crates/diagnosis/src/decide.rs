@@ -3,6 +3,7 @@
 pub(crate) mod message;
 mod next;
 mod overdue;
+mod parity;
 mod state;
 
 use fleet_model::condition::{condition_type, known_time};
@@ -52,6 +53,7 @@ pub fn page(facts: &Facts) -> Page {
         preconditions,
         job: job(&facts.observed),
         stored: report.map(|report| report.data.clone()).unwrap_or_default(),
+        copies: parity::copies(facts),
         desired_digest: digest.and_then(Value::as_str).map(str::to_owned),
         kubernetes_secret: secret_view(&facts.observed),
         store_check: store_check(facts),

@@ -12,6 +12,8 @@ use kubernetes::{JobSummary, KubernetesError, LeaseSummary, PodSummary, SecretKe
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::copies::Copies;
+
 /// Everything that was observed about a cluster.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -193,6 +195,9 @@ pub struct Page {
     pub job: Option<JobView>,
     /// The reported data about the stored secret.
     pub stored: Map<String, Value>,
+    /// Both copies of a mirrored pull secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
     /// The digest of the desired pull secret, as the API shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired_digest: Option<String>,

@@ -13,6 +13,7 @@
 //! - Kubernetes that cannot be read is a line of the page, not a failure of the command.
 
 pub mod cluster;
+pub mod copies;
 pub mod decide;
 pub mod doctor;
 pub mod facts;

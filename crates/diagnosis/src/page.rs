@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use fleet_model::condition::known_time;
+use fleet_model::copy;
 use fleet_model::names::condition;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
+use crate::copies::{Copies, CopyView};
 use crate::decide::message::{Parts, failed_pods};
 use crate::facts::{Change, JobView, Page, SecretView, State, StoreCheckView};
 use daemon::output::{plain, table};
@@ -34,6 +36,9 @@ fn whole(page: &Page, now: Timestamp) -> String {
         run(&mut text, job, now);
     }
     stored(&mut text, page);
+    if let Some(both) = &page.copies {
+        copies(&mut text, both);
+    }
     if let Some(secret) = &page.kubernetes_secret {
         secret_view(&mut text, secret, now);
     }
@@ -172,7 +177,9 @@ fn stored(text: &mut String, page: &Page) {
         return;
     }
     section(text, "STORED (as reported)");
-    for (name, value) in &page.stored {
+    // The mirror is in the section about both copies.
+    let is_shown = |name: &str| name != copy::MIRROR || page.copies.is_none();
+    for (name, value) in page.stored.iter().filter(|(name, _)| is_shown(name)) {
         let value = match value {
             Value::String(text) => plain(text),
             other => plain(&other.to_string()),
@@ -182,6 +189,19 @@ fn stored(text: &mut String, page: &Page) {
     if let Some(digest) = &page.desired_digest {
         let _infallible = writeln!(text, "  {:<18}  {}", "desired digest", plain(digest));
     }
+}
+
+fn copies(text: &mut String, Copies { first, mirror, parity }: &Copies) {
+    section(text, "COPIES");
+    let row = |role: &str, copy: &CopyView| {
+        let [version, generation, digest] =
+            [copy.version.map(|version| version.to_string()), copy.generation.clone(), copy.digest.clone()]
+                .map(|value| value.map_or_else(|| "-".to_owned(), |value| plain(&value)));
+        [role.to_owned(), copy.store.to_owned(), version, generation, digest, plain(&copy.secret)]
+    };
+    let heading = ["ROLE", "STORE", "VERSION", "GENERATION", "DIGEST", "SECRET"];
+    indent(text, &table(heading, [row("first store", first), row("mirror", mirror)]));
+    let _infallible = writeln!(text, "  {}", plain(&parity.message));
 }
 
 fn secret_view(text: &mut String, secret: &SecretView, now: Timestamp) {

@@ -60,6 +60,10 @@ pub enum StoredCopy {
 
 /// The member of a report's data that lists the copies.
 pub const MEMBER: &str = "copies";
+/// The member of a report's data that describes the mirror, by the members that describe the first store beside it.
+pub const MIRROR: &str = "mirror";
+/// The member of a report's data, or of its mirror, that has the number of the version that was read back.
+pub const VERSION: &str = "secretVersion";
 
 /// The member of a report's data that names the project of a secret in Google Secret Manager.
 pub const GOOGLES_PLACE: &str = "gcpProject";
@@ -69,6 +73,11 @@ pub const VAULTS_PLACE: &str = "vaultAddress";
 pub const AWSS_PLACE: &str = "awsRegion";
 /// The member of a report's data that names the vault of a secret in Azure Key Vault.
 pub const AZURES_PLACE: &str = "azureVault";
+
+/// Returns the members of a report's data that describe the mirror.
+pub fn mirror(data: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    data.get(MIRROR)?.as_object()
+}
 
 // === impl StoredCopy ===
 
@@ -158,13 +167,32 @@ impl StoredCopy {
         Some(named == (true, true))
     }
 
+    /// Returns true if the data of a run's report name this copy as the mirror's, and that it was read back; false if they name
+    /// another one or none, and `None` if they do not say.
+    pub fn is_mirrored(&self, data: &Map<String, Value>) -> Option<bool> {
+        match mirror(data).filter(|mirror| mirror.contains_key(VERSION)) {
+            Some(mirror) => self.is_written(mirror),
+            None => Some(false),
+        }
+    }
+
+    /// Returns the copies in a secret store that the data of a run's report list.
+    fn stored(data: &Map<String, Value>) -> impl Iterator<Item = Self> {
+        let listed = data.get(MEMBER).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let listed = listed.iter().filter_map(|copy| serde_json::from_value::<Self>(copy.clone()).ok());
+        listed.filter(|copy| !matches!(copy, Self::KubernetesSecret { .. }))
+    }
+
+    /// Returns the copy that the data of a run's report name as the mirror's, whether it was written or not.
+    pub fn of_mirror(data: &Map<String, Value>) -> Option<Self> {
+        let mirror = mirror(data)?;
+        Self::stored(data).find(|copy| copy.is_written(mirror) == Some(true))
+    }
+
     /// Returns the stored copy that the data of a run's report name as the one that was written; a report without a list of copies
     /// is of a global secret at Google.
     pub fn written(data: &Map<String, Value>) -> Option<Self> {
-        let listed = data.get(MEMBER).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut listed = listed.iter().filter_map(|copy| serde_json::from_value::<Self>(copy.clone()).ok());
-        let is_stored = |copy: &Self| !matches!(copy, Self::KubernetesSecret { .. });
-        let written = listed.find(|copy| is_stored(copy) && copy.is_written(data) == Some(true));
+        let written = Self::stored(data).find(|copy| copy.is_written(data) == Some(true));
         let text = |member: &str| data.get(member).and_then(Value::as_str).map(str::to_owned);
         let global = || Some(Self::Secret { project: text(GOOGLES_PLACE)?, location: None, name: text("secretName")? });
         written.or_else(global)

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub const STORE_WRITES: [&str; 5] =
     ["create_secret", "update_secret", "add_secret_version", "destroy_secret_version", "delete_secret"];
 
+/// The beginning of the message of a run that has stored the pull secret in the first store, and not in the mirror.
+pub const MIRROR_FAILED: &str = "Failed to mirror the pull secret";
+
 /// The calls of a run for one operation that were answered with one status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -242,6 +242,8 @@ pub const ORIGINAL_COPY_NAMESPACE: &str = "openshift-config";
 
 /// The value of [`ANNOTATION_CREATED_BY`].
 pub const CREATED_BY: &str = "pullsecret-adapter";
+/// The value of [`SECRET_STORE`](variable::SECRET_STORE) for Google Secret Manager.
+pub const STORE_GOOGLE: &str = "google";
 /// The value of [`SECRET_STORE`](variable::SECRET_STORE) for OpenBao and Vault.
 pub const STORE_VAULT: &str = "vault";
 /// The value of [`SECRET_STORE`](variable::SECRET_STORE) for AWS Secrets Manager.

@@ -3,7 +3,7 @@
 use daemon::retry::{Failure, Interrupted};
 use fleet_model::job::{Calls, Reason};
 use kubernetes::KubernetesError;
-use secret_store::{ErrorKind, Operation, StoreError, VersionNumber};
+use secret_store::{ErrorKind, Operation, StoreError, StoreSettings, VersionNumber};
 use serde::Serialize;
 
 use crate::settings::{KUBERNETES_SECRET_PHASE, Settings};
@@ -35,18 +35,9 @@ pub struct Details {
     /// The version that holds the pull secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_version: Option<u64>,
-    /// The project.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gcp_project: Option<String>,
-    /// The address of OpenBao or Vault.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vault_address: Option<String>,
-    /// The region at AWS.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub aws_region: Option<String>,
-    /// The address of the vault at Azure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub azure_vault: Option<String>,
+    /// The place of the store.
+    #[serde(flatten)]
+    pub place: Place,
     /// The generation that the run acted for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
@@ -59,10 +50,12 @@ pub struct Details {
     /// The name of the Kubernetes Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k8s_secret_name: Option<String>,
-    /// Number of versions that were added.
-    pub versions_added: u32,
-    /// Number of versions that were destroyed.
-    pub versions_destroyed: u32,
+    /// The mirror.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Mirror>,
+    /// Numbers of versions.
+    #[serde(flatten)]
+    pub written: Written,
     /// Calls to the store by operation and status.
     pub api_calls: Vec<Calls>,
     /// Calls to the management cluster by operation and status.
@@ -72,6 +65,62 @@ pub struct Details {
     pub retries: u32,
     /// Duration of the run, in milliseconds.
     pub duration_ms: u64,
+}
+
+/// Place of a store, of which one member is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// The project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gcp_project: Option<String>,
+    /// The address of OpenBao or Vault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vault_address: Option<String>,
+    /// The region at AWS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aws_region: Option<String>,
+    /// The address of the vault at Azure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub azure_vault: Option<String>,
+}
+
+/// Numbers of versions that a run has written in a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    /// Number of versions that were added.
+    pub versions_added: u32,
+    /// Number of versions that were destroyed.
+    pub versions_destroyed: u32,
+}
+
+/// The mirror; members have the meaning of those of [`Details`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mirror {
+    /// The secret's name.
+    pub secret_name: String,
+    /// The secret's full name in the mirror.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_path: Option<String>,
+    /// The version that holds the pull secret; `None` unless it was read back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_version: Option<u64>,
+    /// The place of the mirror.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The generation that the mirror holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<String>,
+    /// The keyed digest of what it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Numbers of versions.
+    #[serde(flatten)]
+    pub written: Written,
+    /// Calls to the mirror by operation and status.
+    pub api_calls: Vec<Calls>,
 }
 
 /// Error that ends a run early; logged once, at the end of the run.
@@ -98,14 +147,28 @@ impl Details {
         Self {
             cluster_id: Some(settings.identity.cluster.to_string()),
             secret_name: Some(settings.secret.to_string()),
-            gcp_project: settings.project().map(ToString::to_string),
-            vault_address: settings.vault_address().map(str::to_owned),
-            aws_region: settings.aws_region().map(str::to_owned),
-            azure_vault: settings.azure_vault().map(str::to_owned),
+            place: settings.store.as_ref().map(Place::of).unwrap_or_default(),
+            mirror: settings.mirror.as_ref().map(|mirror| Mirror {
+                secret_name: settings.secret.to_string(),
+                place: Place::of(mirror),
+                ..Mirror::default()
+            }),
             generation: settings.identity.generation.map(|generation| generation.to_string()),
             namespace: key.map(|key| key.namespace.clone()),
             k8s_secret_name: key.map(|key| key.name.clone()),
             ..Self::default()
+        }
+    }
+}
+
+impl Place {
+    fn of(store: &StoreSettings) -> Self {
+        let none = Self::default();
+        match store {
+            StoreSettings::Google(settings) => Self { gcp_project: Some(settings.project.to_string()), ..none },
+            StoreSettings::Vault(settings) => Self { vault_address: Some(settings.address.to_string()), ..none },
+            StoreSettings::Aws(settings) => Self { aws_region: Some(settings.region.to_string()), ..none },
+            StoreSettings::Azure(settings) => Self { azure_vault: Some(settings.vault.to_string()), ..none },
         }
     }
 }

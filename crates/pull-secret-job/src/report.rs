@@ -27,13 +27,15 @@ const MAX_RESULT: usize = 4096;
 /// The result as JSON. It fits into a termination message: where it would not, the times of calls are left out, then the calls.
 pub fn render(outcome: &Outcome) -> String {
     let without_times = |calls: &[Calls]| calls.iter().map(|call| Calls { ms: Vec::new(), ..call.clone() }).collect();
-    let Details { api_calls, k8s_api_calls, .. } = &outcome.details;
-    let counts = Details {
-        api_calls: without_times(api_calls),
-        k8s_api_calls: without_times(k8s_api_calls),
-        ..outcome.details.clone()
+    let with_calls = |change: &dyn Fn(&[Calls]) -> Vec<Calls>| {
+        let mut details = outcome.details.clone();
+        let of_mirror = details.mirror.as_mut().map(|mirror| &mut mirror.api_calls);
+        for calls in [&mut details.api_calls, &mut details.k8s_api_calls].into_iter().chain(of_mirror) {
+            *calls = change(calls);
+        }
+        details
     };
-    let none = Details { api_calls: Vec::new(), k8s_api_calls: Vec::new(), ..outcome.details.clone() };
+    let (counts, none) = (with_calls(&without_times), with_calls(&|_| Vec::new()));
     let all = to_json(outcome, &outcome.details);
     [counts, none].iter().fold(all, |text, less| if text.len() > MAX_RESULT { to_json(outcome, less) } else { text })
 }

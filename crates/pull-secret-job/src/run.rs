@@ -13,6 +13,7 @@ use fleet_model::names::trace::{
     VERSION,
 };
 use kubernetes::{Cluster, SecretKey};
+use secrecy::SecretSlice;
 use secret_store::{ProjectId, SecretStore, StoreError, StoreSettings, VersionNumber};
 use tokio::time::Instant;
 use tracing::field::Empty;
@@ -26,11 +27,15 @@ use crate::settings::{KUBERNETES_SECRET_PHASE, KubernetesSecretSettings, Setting
 mod dry_run;
 mod input;
 mod kubernetes_secret;
+mod mirror;
 mod phase;
 mod store;
+mod stores;
 
 use input::Input;
+use mirror::Mirror;
 use phase::{Pass, Phase};
+use stores::{CallLogs, Stores};
 
 /// Name of this component in the log.
 pub const COMPONENT: &str = "pullsecret-job";
@@ -43,10 +48,20 @@ const CLUSTERS: &str = "clusters";
 pub async fn run<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(&StoreSettings, CallLog) -> Result<S, StoreError>,
+    connect: impl AsyncFn(&StoreSettings, CallLog) -> Result<S, StoreError>,
 ) -> Outcome {
     let work = async |details: &mut Details| match &settings.store {
-        Some(store) => phases(settings, budget, async |calls| connect(store, calls).await, details).await,
+        Some(store) => {
+            let calls = CallLogs::default();
+            let stores = Stores::connect(settings, store, budget, &calls, &connect).await;
+            let result = phases(settings, budget, stores, &calls, details).await;
+            details.api_calls = summary(&calls.first);
+            details.k8s_api_calls = summary(&calls.kubernetes);
+            if let Some(mirror) = &mut details.mirror {
+                mirror.api_calls = summary(&calls.mirror);
+            }
+            result
+        }
         None => delete_kubernetes_secret(settings, budget, details).await,
     };
     reported(settings, work).await
@@ -97,38 +112,40 @@ async fn reported(settings: &Settings, work: impl AsyncFnOnce(&mut Details) -> R
 async fn phases<S: SecretStore>(
     settings: &Settings,
     budget: &Budget,
-    connect: impl AsyncFnOnce(CallLog) -> Result<S, StoreError>,
+    connected: Result<Stores<S>, RunError>,
+    calls: &CallLogs,
     details: &mut Details,
 ) -> Result<Phase, RunError> {
-    let (store_calls, kubernetes_calls) = (CallLog::default(), CallLog::default());
-    let connected = budget.run(connect(store_calls.clone())).await?;
     let input = match (&settings.task, &connected) {
-        (Task::Store(task), Ok(store)) => {
-            Some(Input::read(settings, task, budget, store.capabilities().max_content_bytes).await?)
-        }
+        (Task::Store(task), Ok(stores)) => Some(Input::read(settings, task, budget, stores.max_content_bytes()).await?),
         _ => None,
     };
     log_start(settings, if matches!(settings.task, Task::Store(_)) { "storage" } else { "deletion" });
-    let store = connected?;
-    info!(operation = "client-initialized", "Successfully initialized {} client", settings.store_name());
-    details.secret_path = Some(store.path(&settings.secret));
+    let stores = connected?;
+    stores.log(settings);
+    details.secret_path = Some(stores.first.path(&settings.secret));
+    if let (Some(of_mirror), Some(mirror)) = (&mut details.mirror, &stores.mirror) {
+        of_mirror.secret_path = Some(mirror.path(&settings.secret));
+    }
     details.digest = input.as_ref().and_then(|input| input.desired.published_digest.clone());
-    // Both clients are created before anything is written: an invalid kubeconfig fails at once.
-    let cluster = cluster(settings, budget, &kubernetes_calls).await?;
-    let session = Session::new(&store, &settings.secret, budget);
+    // All clients are created before anything is written: an invalid kubeconfig fails at once.
+    let cluster = cluster(settings, budget, &calls.kubernetes).await?;
+    let session = Session::new(&stores.first, &settings.secret, budget);
+    let mirror = stores.mirror.as_ref().zip(settings.mirror.as_ref());
+    let mirror = mirror.map(|(store, place)| Mirror { session: Session::new(store, &settings.secret, budget), place });
     let caller = Caller::new(budget);
     let target = settings.kubernetes_secret.as_ref().zip(cluster.as_ref());
     let pass = target.map(|(kubernetes_secret, cluster)| {
-        let stored_as = store.latest_path(&settings.secret);
+        let stored_as = stores.first.latest_path(&settings.secret);
         Pass { cluster, kubernetes_secret, caller: &caller, settings, stored_as }
     });
     let result = match &input {
-        Some(input) => store_and_apply(&session, pass.as_ref(), input, details).await,
-        None => remove_and_delete(&session, pass.as_ref(), settings).await,
+        Some(input) => store_and_apply(&session, pass.as_ref(), mirror.as_ref(), input, details).await,
+        None => remove_and_delete(&session, pass.as_ref(), mirror.as_ref(), settings).await,
     };
-    details.api_calls = summary(&store_calls);
-    details.k8s_api_calls = summary(&kubernetes_calls);
-    details.retries = session.caller.retries().saturating_add(caller.retries());
+    let of_mirror = mirror.as_ref().map(|mirror| &mirror.session.caller);
+    let callers = [&session.caller, &caller].into_iter().chain(of_mirror);
+    details.retries = callers.fold(0, |retries, caller| retries.saturating_add(caller.retries()));
     result
 }
 
@@ -177,45 +194,66 @@ fn summary(calls: &CallLog) -> Vec<Calls> {
 async fn store_and_apply<S: SecretStore>(
     session: &Session<'_, S>,
     pass: Option<&Pass<'_>>,
+    mirror: Option<&Mirror<'_, S>>,
     input: &Input<'_>,
     details: &mut Details,
 ) -> Result<Phase, RunError> {
-    let store::Stored { phase, content } = store::store(session, input, details).await?;
-    let Some(pass) = pass else {
+    let replication = input.task.replication.clone();
+    let store::Stored { phase, content, .. } = store::store(session, input, replication, &mut details.written).await?;
+    if pass.is_none() {
         info!(operation = "skip", "Skipping the Kubernetes Secret: MANAGEMENT_NAMESPACE is not set");
-        return Ok(phase);
-    };
-    // A superseded run has nothing to apply.
+    }
+    // A superseded run has nothing to apply, and nothing to mirror.
     let (Some(content), Some(version)) = (content, phase.version) else { return Ok(phase) };
+    let (phase, holders) = match pass {
+        Some(pass) => {
+            let applied = apply(pass, input, version, content).await?;
+            (phase.followed_by(&applied), "the first store and the Kubernetes Secret hold")
+        }
+        None => (phase, "the first store holds"),
+    };
+    let (Some(mirror), Some(of_mirror)) = (mirror, &mut details.mirror) else { return Ok(phase) };
+    // The adapter reports it even if the mirror fails.
+    details.secret_version = Some(version.get()).filter(|_| !input.settings.dry_run);
+    Ok(phase.mirrored(&mirror.store(input, holders, of_mirror).await?))
+}
+
+/// Applies the Kubernetes Secret with content that was read back from that version.
+async fn apply(
+    pass: &Pass<'_>,
+    input: &Input<'_>,
+    version: VersionNumber,
+    content: SecretSlice<u8>,
+) -> Result<Phase, RunError> {
     let SecretKey { namespace, name } = &pass.kubernetes_secret.key;
     let traced = info_span!(target: SPANS, APPLY_SECRET, { NAMESPACE } = namespace, { KUBERNETES_SECRET } = name);
     let applied = pass.apply(input, version, content).instrument(pass.span()).instrument(traced).await;
-    let applied = applied.map_err(RunError::in_kubernetes_secret_phase)?;
-    Ok(phase.followed_by(&applied))
+    applied.map_err(RunError::in_kubernetes_secret_phase)
 }
 
-/// Deletes the Kubernetes Secret before the stored one, so that it never refers to a deleted secret.
+/// Deletes the Kubernetes Secret before the stored one, so that it never refers to a deleted secret, and the mirror's in between.
 async fn remove_and_delete<S: SecretStore>(
     session: &Session<'_, S>,
     pass: Option<&Pass<'_>>,
+    mirror: Option<&Mirror<'_, S>>,
     settings: &Settings,
 ) -> Result<Phase, RunError> {
-    let removed = match pass {
-        Some(pass) => Some(pass.remove().instrument(pass.span()).await.map_err(RunError::in_kubernetes_secret_phase)?),
-        None => None,
-    };
-    if let Some(newer) = removed.as_ref().filter(|removed| removed.reason == Reason::Superseded) {
-        return Ok(Phase { reason: newer.reason, cause: newer.cause.clone(), version: None });
-    }
-    let deleted = store::delete(session, settings).await?;
-    Ok(match removed {
-        // A deletion in either phase is a deletion; a secret that was kept is named.
-        Some(removed) if deleted.reason == Reason::SecretAbsent => removed,
-        Some(removed) if removed.reason == Reason::UnmanagedSecretKept => {
-            Phase { cause: format!("{}; {}", removed.cause, deleted.cause), ..deleted }
+    let mut before = None;
+    if let Some(pass) = pass {
+        let removed = pass.remove().instrument(pass.span()).await.map_err(RunError::in_kubernetes_secret_phase)?;
+        if removed.reason == Reason::Superseded {
+            return Ok(removed);
         }
-        _ => deleted,
-    })
+        before = Some(removed);
+    }
+    if let Some(mirror) = mirror {
+        let deleted = mirror.delete(settings).await?;
+        if deleted.reason == Reason::Superseded {
+            return Ok(deleted);
+        }
+        before = Some(deleted.after(before));
+    }
+    Ok(store::delete(session, settings).await?.after(before))
 }
 
 fn finish(settings: &Settings, result: Result<Phase, RunError>, mut details: Details) -> Outcome {
@@ -261,3 +299,6 @@ fn completed(reason: Reason) -> &'static str {
         _ => "Successfully created/updated pull secret",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,6 +47,8 @@ pub struct Settings {
     pub secret: SecretId,
     /// The store; `None` if the run deletes a Kubernetes Secret only.
     pub store: Option<StoreSettings>,
+    /// The second store, of another kind, that gets the same pull secret; `None` without a mirror.
+    pub mirror: Option<StoreSettings>,
     /// Trace that the run belongs to.
     pub trace: Option<TraceContext>,
     /// Maximum time of the whole run.
@@ -145,24 +147,6 @@ impl Settings {
         Some(&settings.project)
     }
 
-    /// Returns the address of OpenBao or Vault; `None` for another store.
-    pub(crate) fn vault_address(&self) -> Option<&str> {
-        let Some(StoreSettings::Vault(settings)) = &self.store else { return None };
-        Some(settings.address.as_str())
-    }
-
-    /// Returns the region at AWS; `None` for another store.
-    pub(crate) fn aws_region(&self) -> Option<&str> {
-        let Some(StoreSettings::Aws(settings)) = &self.store else { return None };
-        Some(settings.region.as_str())
-    }
-
-    /// Returns the address of the vault at Azure; `None` for another store.
-    pub(crate) fn azure_vault(&self) -> Option<&str> {
-        let Some(StoreSettings::Azure(settings)) = &self.store else { return None };
-        Some(settings.vault.as_str())
-    }
-
     /// Returns the name of the store, for people.
     pub(crate) fn store_name(&self) -> &'static str {
         self.store.as_ref().map_or("no store", StoreSettings::name)
@@ -170,13 +154,17 @@ impl Settings {
 
     /// Returns the name of the phase that stores the pull secret, or else of the only one.
     pub(crate) fn phase(&self) -> &'static str {
-        match &self.store {
-            Some(StoreSettings::Google(_)) => "gcp-secret-manager",
-            Some(StoreSettings::Vault(_)) => "vault",
-            Some(StoreSettings::Aws(_)) => "aws-secrets-manager",
-            Some(StoreSettings::Azure(_)) => "azure-key-vault",
-            None => KUBERNETES_SECRET_PHASE,
-        }
+        self.store.as_ref().map_or(KUBERNETES_SECRET_PHASE, phase_of)
+    }
+}
+
+/// Returns the name of the phase that stores the pull secret in this store.
+pub(crate) fn phase_of(store: &StoreSettings) -> &'static str {
+    match store {
+        StoreSettings::Google(_) => "gcp-secret-manager",
+        StoreSettings::Vault(_) => "vault",
+        StoreSettings::Aws(_) => "aws-secrets-manager",
+        StoreSettings::Azure(_) => "azure-key-vault",
     }
 }
 

@@ -109,7 +109,8 @@ fn stores(plan: &Plan) -> anyhow::Result<Stores> {
         Some(custom) => custom,
         None => crate::store::endpoint()?,
     };
-    Ok(crate::store::stores(endpoint, plan.stores.clone()))
+    let stores = plan.stores.all().into_values().chain(&plan.mirror).cloned().collect();
+    Ok(crate::store::stores(endpoint, stores))
 }
 
 fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {

@@ -72,10 +72,8 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
 
 fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {
     let settings = settings::resolve(flags, &ProcessEnvironment)?;
-    match settings.store.as_ref().and_then(store::proxied) {
-        None => Ok(settings),
-        Some(fault) => Err(InvalidSettings(vec![fault])),
-    }
+    let faults: Vec<_> = settings.store.iter().chain(&settings.mirror).filter_map(store::proxied).collect();
+    if faults.is_empty() { Ok(settings) } else { Err(InvalidSettings(faults)) }
 }
 
 /// A panic is a defect of this program. Only its location is logged, as its message may quote a credential.

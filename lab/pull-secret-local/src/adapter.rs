@@ -30,13 +30,15 @@ pub(crate) struct Wiring<'a> {
     pub(crate) topic: &'a Name,
     /// The place of pull secrets.
     pub(crate) store: &'a StorePlace,
+    /// The place of the mirror.
+    pub(crate) mirror: Option<&'a StorePlace>,
     /// The namespaces whose Secrets a cluster's `secretRef` may name.
     pub(crate) secret_namespaces: Vec<&'static str>,
 }
 
 /// The adapter, with its addresses taken.
 pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluster) -> anyhow::Result<Adapter> {
-    let Wiring { folder, ports, api, image, environment, topic, store, secret_namespaces } = wiring;
+    let Wiring { folder, ports, api, image, environment, topic, store, mirror, secret_namespaces } = wiring;
     let variables: Vec<_> = environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     // The lists of an emulated store never lag.
     let (store_check, limits) = if store.has_quota() {
@@ -52,7 +54,7 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
             "adapterType": fleet_model::names::ADAPTER,
             "hyperfleetAPI": { "url": api, "tokenPath": folder.token("adapter-token")? },
             "broker": { "topic": topic.as_str() },
-            "secretStore": store.adapter_settings(),
+            "secretStore": StorePlace::adapter_settings(store, *mirror),
             "storeCheck": store_check,
             "limits": limits,
             "input": { "secretNamespaces": secret_namespaces },
@@ -64,7 +66,12 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
     });
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
     let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
-    let parts = adapter::Parts { broker, cluster, leadership: None, stores: Some(store.views()) };
+    let parts = adapter::Parts {
+        broker,
+        cluster,
+        leadership: None,
+        stores: Some(StorePlace::views([*store].into_iter().chain(*mirror).cloned().collect())),
+    };
     let plan = plan.map_err(Faults::of_configuration)?;
     let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await;
     adapter.context("the adapter cannot start")

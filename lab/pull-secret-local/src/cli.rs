@@ -73,6 +73,9 @@ pub(crate) struct UpArguments {
     pub(crate) secret_manager: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
+    /// Store pull secrets in this store too, after the first one; its place and identity are given as with `--store`
+    #[arg(long, value_enum, value_name = "STORE")]
+    pub(crate) mirror: Option<StoreKind>,
     /// The image that Jobs run
     #[arg(long, value_name = "IMAGE", default_value = "quay.io/openshift-hyperfleet/pull-secret:latest")]
     pub(crate) image: String,

@@ -70,6 +70,8 @@ pub(crate) struct Places {
     pub(crate) kubernetes: String,
     /// The place of pull secrets.
     pub(crate) store: StorePlace,
+    /// The place of the mirror.
+    pub(crate) mirror: Option<StorePlace>,
     /// Every listener by its name.
     pub(crate) listeners: BTreeMap<&'static str, SocketAddr>,
 }
@@ -146,7 +148,11 @@ impl Fleet {
 
 impl Start<'_> {
     async fn all(mut self) -> anyhow::Result<Fleet> {
-        let store = self.store().await?;
+        let store = self.place(&self.options.store).await?;
+        let mirror = match &self.options.mirror {
+            Some(mirror) => Some(self.place(mirror).await?),
+            None => None,
+        };
         let kubeconfig = self.kubernetes().await?;
         let settings = kubernetes::Settings {
             kubeconfig: Some(kubeconfig.clone()),
@@ -165,9 +171,10 @@ impl Start<'_> {
             ports: &self.ports,
             api: &api,
             image: &self.options.image,
-            environment: self.job_environment(&kubeconfig, &store)?,
+            environment: self.job_environment(&kubeconfig, [&store].into_iter().chain(&mirror))?,
             topic: &topic,
             store: &store,
+            mirror: mirror.as_ref(),
             secret_namespaces: self.options.scenario.map(Scenario::secret_namespaces).unwrap_or_default(),
         };
         let adapter = Box::pin(adapter::prepare(&wiring, broker.clone(), cluster.clone())).await?;
@@ -188,14 +195,14 @@ impl Start<'_> {
         let taken = listeners.iter().map(|(name, address)| (name.replace(' ', "-"), address.port())).collect();
         folder.remember(&taken)?;
         let kubernetes = cluster.server().trim_end_matches('/').to_owned();
-        let places = Places { api, kubeconfig: kubeconfig.clone(), kubernetes, store, listeners };
+        let places = Places { api, kubeconfig: kubeconfig.clone(), kubernetes, store, mirror, listeners };
         let digest_key = folder.key("digest-key")?;
         let clients = Clients { client, cluster, broker, topic, digest_key, kubeconfig };
         Ok(Fleet { folder, places, clients, parts })
     }
 
-    async fn store(&mut self) -> anyhow::Result<StorePlace> {
-        let endpoint = match &self.options.store {
+    async fn place(&mut self, store: &Store) -> anyhow::Result<StorePlace> {
+        let endpoint = match store {
             Store::Vault(vault) => return Ok(StorePlace::Vault(vault.clone())),
             Store::Aws(aws) => return Ok(StorePlace::Aws(aws.clone())),
             Store::Azure(azure) => return Ok(StorePlace::Azure(azure.clone())),
@@ -323,10 +330,10 @@ impl Start<'_> {
     }
 
     /// Additional environment variables of Jobs.
-    fn job_environment(
+    fn job_environment<'a>(
         &self,
         kubeconfig: &std::path::Path,
-        store: &StorePlace,
+        stores: impl Iterator<Item = &'a StorePlace>,
     ) -> anyhow::Result<BTreeMap<String, String>> {
         let mut environment = BTreeMap::new();
         let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
@@ -341,12 +348,15 @@ impl Start<'_> {
         }
         if self.options.kubeconfig.is_some() {
             // Files of this machine are not in a cluster's pods; their identity comes from the cluster.
-            environment.extend(store.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
+            let variables = stores.flat_map(StorePlace::variables);
+            environment.extend(variables.map(|(name, value)| (name.to_owned(), value)));
             return Ok(environment);
         }
         set("DIGEST_KEY_FILE", self.folder.key("digest-key")?.display().to_string());
         set("MANAGEMENT_KUBECONFIG", kubeconfig.display().to_string());
-        environment.extend(store.job_variables()?.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        for store in stores {
+            environment.extend(store.job_variables()?.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        }
         Ok(environment)
     }
 }

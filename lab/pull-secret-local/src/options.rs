@@ -53,6 +53,8 @@ pub(crate) struct Options {
     pub(crate) database: Option<SecretString>,
     /// The secret store to use.
     pub(crate) store: Store,
+    /// The mirror to use.
+    pub(crate) mirror: Option<Store>,
     /// The image that Jobs run.
     pub(crate) image: String,
     /// The least severe events that are logged.
@@ -96,6 +98,7 @@ impl Options {
             broker: None,
             database: None,
             store: Store::Embedded,
+            mirror: None,
             image: "pull-secret".to_owned(),
             level,
             scenario: None,
@@ -125,6 +128,14 @@ impl Options {
             (_, Some(_)) => Err("--secret-manager: has no effect with --store".to_owned()),
         };
         let store = store.map_err(&mut keep);
+        let mirror = match arguments.mirror {
+            Some(mirror) if mirror == arguments.store.store => {
+                Err("--mirror: must be another store than --store".to_owned())
+            }
+            Some(mirror) => self::store(mirror, environment).map(Some),
+            None => Ok(None),
+        };
+        let mirror = mirror.map_err(&mut keep).unwrap_or_default();
         let kubeconfig = arguments.kubeconfig.clone();
         if kubeconfig.as_ref().is_some_and(|path| !path.is_file()) {
             keep("--kubeconfig: there is no such file".to_owned());
@@ -141,6 +152,7 @@ impl Options {
             broker,
             database,
             store: store.unwrap_or(Store::Embedded),
+            mirror,
             image: arguments.image.clone(),
             level,
             scenario: arguments.scenario,
@@ -279,6 +291,8 @@ mod tests {
     #[case("--store vault", "--store vault: VAULT_ADDR is not set")]
     #[case("--store vault --secret-manager google", "--secret-manager: has no effect with --store")]
     #[case("--store aws", "--store aws: AWS_REGION is not set")]
+    #[case("--mirror aws", "--store aws: AWS_REGION is not set")]
+    #[case("--mirror google", "--mirror: must be another store than --store")]
     fn what_cannot_be_is_refused_by_its_name_and_not_quoted(#[case] line: &str, #[case] fault: &str) {
         let faults = options(line, &BTreeMap::new()).unwrap_err();
         assert!(faults.len() == 1 && faults[0].starts_with(fault) && !faults[0].contains("Zq7word"), "{faults:?}");

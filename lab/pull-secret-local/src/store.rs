@@ -149,40 +149,56 @@ impl StorePlace {
         Ok(variables)
     }
 
-    /// Returns the store in the adapter's configuration.
-    pub(crate) fn adapter_settings(&self) -> Value {
+    /// Returns the store and the mirror in the adapter's configuration.
+    pub(crate) fn adapter_settings(store: &Self, mirror: Option<&Self>) -> Value {
+        let mut settings = json!({ "type": store.kind(), "mirror": mirror.map(Self::kind) });
+        for place in [store].into_iter().chain(mirror) {
+            match place {
+                Self::SecretManager(_) => {}
+                Self::Vault(VaultSettings { address, mount, folder, .. }) => {
+                    settings["folder"] = json!(folder.as_str());
+                    settings["vault"] = json!({ "address": address.as_str(), "mount": mount.as_str() });
+                }
+                Self::Aws(AwsSettings { region, folder, .. }) => {
+                    settings["folder"] = json!(folder);
+                    settings["aws"] = json!({ "region": region.as_str() });
+                }
+                Self::Azure(azure) => settings["azure"] = json!({ "vaultUrl": azure.vault.as_str() }),
+            }
+        }
+        settings
+    }
+
+    /// Returns the store as the adapter's configuration has it.
+    fn kind(&self) -> &'static str {
         match self {
-            Self::SecretManager(_) => json!({}),
-            Self::Vault(VaultSettings { address, mount, folder, .. }) => json!({
-                "type": names::STORE_VAULT,
-                "folder": folder.as_str(),
-                "vault": { "address": address.as_str(), "mount": mount.as_str() },
-            }),
-            Self::Aws(AwsSettings { region, folder, .. }) => json!({
-                "type": names::STORE_AWS,
-                "folder": folder.as_str(),
-                "aws": { "region": region.as_str() },
-            }),
-            Self::Azure(azure) => json!({
-                "type": names::STORE_AZURE,
-                "azure": { "vaultUrl": azure.vault.as_str() },
-            }),
+            Self::SecretManager(_) => names::STORE_GOOGLE,
+            Self::Vault(_) => names::STORE_VAULT,
+            Self::Aws(_) => names::STORE_AWS,
+            Self::Azure(_) => names::STORE_AZURE,
         }
     }
 
-    /// Returns the views by which the adapter checks what is stored.
-    pub(crate) fn views(&self) -> Stores {
-        if let Self::SecretManager(endpoint) = self {
-            let projects = Arc::new(GoogleProjects::new(endpoint.clone(), STORE_TIMEOUT));
-            return Stores::of_projects(move |project, location| {
+    /// Returns the views by which the adapter checks what is stored in these places.
+    pub(crate) fn views(places: Vec<Self>) -> Stores {
+        let endpoint = places.iter().find_map(|place| match place {
+            Self::SecretManager(endpoint) => Some(endpoint.clone()),
+            _ => None,
+        });
+        let projects = endpoint.map(|endpoint| Arc::new(GoogleProjects::new(endpoint, STORE_TIMEOUT)));
+        let google = projects.map(|projects| {
+            Stores::of_projects(move |project, location| {
                 let projects = Arc::clone(&projects);
                 async move { projects.client(project, location).await }
-            });
-        }
-        let place = self.clone();
+            })
+        });
         Stores::new(move |copy| {
-            let settings = place.settings_of(&copy);
+            let settings = places.iter().find_map(|place| place.settings_of(&copy));
+            let google = google.clone().filter(|_| matches!(copy, StoredCopy::Secret { .. }));
             Box::pin(async move {
+                if let Some(google) = google {
+                    return google.open(&copy).await;
+                }
                 let settings = settings.ok_or_else(|| unopened(&copy, "it is in another store than this fleet's"))?;
                 let view: Arc<dyn StoreView> = Arc::new(AnyStore::connect(&settings, None).await?);
                 Ok(view)

@@ -193,6 +193,9 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
             "kubeconfig": places.kubeconfig,
             (places.store.key()): store,
             (format!("{}_token_file", places.store.key())): places.store.token_file(),
+            "mirror": places.mirror.as_ref().map(|mirror| json!({
+                (mirror.key()): mirror.address(), (format!("{}_token_file", mirror.key())): mirror.token_file(),
+            })),
             "data_dir": fleet.folder.root(),
             "scenario": options.scenario.map(Scenario::name),
             "listeners": listeners.collect::<std::collections::BTreeMap<_, _>>(),
@@ -217,6 +220,7 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
         ),
         row("broker", "-", is(options.broker.is_some(), "within this process, with a journal")),
     ];
+    rows.extend(places.mirror.as_ref().map(|mirror| row(mirror.name(), &mirror.address(), "mirror".to_owned())));
     for (name, address) in places.listeners.iter().filter(|(name, _)| name.contains(' ')) {
         let path = if name.ends_with("health") { "readyz" } else { "metrics" };
         rows.push(row(name, &format!("http://{address}/{path}"), String::new()));
@@ -241,7 +245,7 @@ fn print_ready(fleet: &Fleet, options: &Options, output: StreamFormat) -> anyhow
 fn exports(places: &Places) -> String {
     let mut exports =
         format!("export HYPERFLEET_API_BASE_URL={}\nexport KUBECONFIG={}\n", places.api, quoted(&places.kubeconfig));
-    for (name, value) in places.store.variables() {
+    for (name, value) in [&places.store].into_iter().chain(&places.mirror).flat_map(StorePlace::variables) {
         exports = format!("{exports}export {name}={}\n", quoted(Path::new(&value)));
     }
     exports

@@ -173,7 +173,8 @@ pub async fn applied_secret(cluster: &Cluster, id: &str) -> Option<String> {
     Some(String::from_utf8(secret.content?.expose_secret().to_vec()).unwrap())
 }
 
-async fn store(host: &str, token_file: Option<PathBuf>, project: &str) -> GoogleSecretManager {
+/// The secrets of a project in an emulator.
+pub async fn store(host: &str, token_file: Option<PathBuf>, project: &str) -> GoogleSecretManager {
     let settings = secret_store::Settings {
         project: project.parse().unwrap(),
         location: None,

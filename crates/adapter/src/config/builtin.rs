@@ -1,7 +1,5 @@
 //! The built-in configuration of the adapter type `pullsecret`.
 
-use std::collections::BTreeSet;
-
 use fleet_model::names::variable;
 use serde_json::json;
 
@@ -26,7 +24,7 @@ pub(super) const PULL_SECRET: &str = "pullsecret";
 /// The adapters that must have completed their work before this one.
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
-/// The built-in precondition of a run that stores at Google, besides the provider.
+/// The built-in precondition of a run that stores at Google, besides the provider, or whose mirror is there.
 const GOOGLES_PRECONDITION: &str = "spec.gcp.projectId != nil";
 /// The built-in precondition of every run. A reference to a Secret is equivalent to the content itself.
 const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
@@ -53,7 +51,11 @@ const VARIABLES: [Variable; 9] = [
     Variable { name: "GENERATION", from: &["metadata.generation"], value: None, required: Required::Always },
     Variable {
         name: "GCP_PROJECT_ID",
-        from: &["spec.gcp.projectId", "status.adapters[pullsecret].data.gcpProject"],
+        from: &[
+            "spec.gcp.projectId",
+            "status.adapters[pullsecret].data.gcpProject",
+            "status.adapters[pullsecret].data.mirror.gcpProject",
+        ],
         value: None,
         required: Required::Always,
     },
@@ -82,7 +84,9 @@ pub(super) fn complete(config: &mut Config) {
     }
     let Criteria { preconditions, dependencies } = &mut spec.criteria;
     preconditions.get_or_insert_with(|| {
-        let all = of_store(&spec.secret_store).into_iter().chain([PRECONDITION.to_owned()]);
+        let of_mirror = spec.secret_store.mirror == Some(StoreKind::Google);
+        let of_mirror = of_mirror.then(|| GOOGLES_PRECONDITION.to_owned());
+        let all = of_store(&spec.secret_store).into_iter().chain(of_mirror).chain([PRECONDITION.to_owned()]);
         all.map(|expression| Expression { expression }).collect()
     });
     dependencies.get_or_insert_with(|| DEPENDENCIES.map(str::to_owned).to_vec());
@@ -95,7 +99,7 @@ pub(super) fn complete(config: &mut Config) {
     if stores.contains(&StoreKind::Google) {
         spec.limits.project_variable.get_or_insert_with(|| variable::GCP_PROJECT_ID.to_owned());
     }
-    complete_job(&mut spec.job_template, &stores);
+    complete_job(&mut spec.job_template, &spec.secret_store);
 }
 
 /// Returns the built-in preconditions that depend on the store. The choice of the store by provider is a precondition of its own.
@@ -117,7 +121,7 @@ fn of_store(store: &SecretStore) -> Vec<String> {
     vec![format!("spec.provider in {} ? {GOOGLES_PRECONDITION} : true", json!(at_google))]
 }
 
-fn complete_job(job: &mut JobTemplate, stores: &BTreeSet<StoreKind>) {
+fn complete_job(job: &mut JobTemplate, store: &SecretStore) {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     job.image.get_or_insert_with(|| IMAGE.to_owned());
     job.args.get_or_insert_with(|| texts(&ARGS));
@@ -136,7 +140,11 @@ fn complete_job(job: &mut JobTemplate, stores: &BTreeSet<StoreKind>) {
         Binding { name: variable.name.to_owned(), from, value, required: variable.required }
     };
     let given = job.env.take().unwrap_or_default();
-    let is_taken = |variable: &Variable| stores.iter().any(|store| StoreKind::takes(Some(*store), variable.name));
+    let (stores, mirror) = (store.kinds(), store.mirror);
+    let is_taken = |Variable { name, .. }: &Variable| {
+        stores.iter().any(|store| StoreKind::takes(Some(*store), name))
+            || mirror.is_some_and(|mirror| mirror.takes_as_mirror(name))
+    };
     let built_in = VARIABLES.into_iter().filter(is_taken).map(binding);
     let kept = built_in.filter(|built_in| given.iter().all(|given| given.name != built_in.name)).collect::<Vec<_>>();
     // Those that are given stay first: messages name their places in the file.

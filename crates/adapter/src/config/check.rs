@@ -11,7 +11,7 @@ use super::broker::{Broker, BrokerKind};
 use super::builtin;
 use super::secret_store;
 use super::shape::{Config, Destination, ServiceAccount, Spec};
-use super::stores::{self, StorePlans};
+use super::stores::{self, Stores};
 use super::table::TABLE;
 use crate::binding::{Binding, FieldPath, ValueSource};
 
@@ -22,7 +22,7 @@ pub(super) struct Checked {
     pub(super) preconditions: Vec<Precondition>,
     pub(super) image: String,
     pub(super) account: Option<Account>,
-    pub(super) stores: StorePlans,
+    pub(super) stores: Stores,
 }
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";

@@ -22,6 +22,9 @@ daemon::settings! {
         /// resource with another provider, or without one, is not served
         #[serde(default)]
         pub by_provider: Option<BTreeMap<String, StoreKind>> = Row::at("spec.secretStore.byProvider"),
+        /// Mirror: a second secret store, of another kind, that gets the same pull secrets after the first one
+        #[serde(default)]
+        pub mirror: Option<StoreKind> = Row::at("spec.secretStore.mirror").unset("none: one store"),
         /// Folder of the secrets in OpenBao, Vault or AWS, for resources whose `spec.pullSecret.folder` names no other
         #[serde(default)]
         pub folder: Option<String> = Row::at("spec.secretStore.folder").unset("`pull-secrets`"),
@@ -95,6 +98,7 @@ daemon::choices! {
 pub(super) fn setting_of(name: &str) -> Option<&'static str> {
     match name {
         variable::SECRET_STORE => Some("spec.secretStore.type or byProvider"),
+        variable::SECRET_STORE_MIRROR => Some("spec.secretStore.mirror"),
         variable::VAULT_ADDR => Some("spec.secretStore.vault.address"),
         variable::VAULT_NAMESPACE => Some("spec.secretStore.vault.namespace"),
         variable::VAULT_MOUNT => Some("spec.secretStore.vault.mount"),
@@ -114,7 +118,7 @@ pub(super) fn is_of_identity(name: &str) -> bool {
 // === impl SecretStore ===
 
 impl SecretStore {
-    /// Returns the stores that the settings name.
+    /// Returns the stores that the settings name, without the mirror.
     pub(super) fn kinds(&self) -> BTreeSet<StoreKind> {
         let by_provider = self.by_provider.iter().flat_map(BTreeMap::values).copied();
         let one = self.kind.or(self.by_provider.is_none().then_some(StoreKind::Google));
@@ -150,6 +154,11 @@ impl StoreKind {
         } else {
             store == Some(Self::Google) || !["GCP_", "SECRET_MANAGER_", "GOOGLE_"].into_iter().any(begins)
         }
+    }
+
+    /// Returns true if a run with this mirror is to have a variable of the Job's template. The replication is the first store's.
+    pub fn takes_as_mirror(self, name: &str) -> bool {
+        name != variable::REPLICATION_POLICY && Self::takes(Some(self), name)
     }
 
     /// Returns the value of `SECRET_STORE`; Google's is the Job's default.

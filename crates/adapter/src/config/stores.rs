@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use daemon::settings::missing;
+use fleet_model::names;
 use hyperfleet_client::View;
 use secret_store::{EndpointUrl, Location, StorePath};
 use serde_json::Value;
@@ -62,8 +63,14 @@ pub struct AwsPlan {
     pub folder: ValueSource,
 }
 
+/// The secret stores of a configuration.
+pub(super) struct Stores {
+    pub(super) first: StorePlans,
+    pub(super) mirror: Option<StorePlan>,
+}
+
 /// Checks the secret stores; the error lists every fault.
-pub(super) fn checked(spec: &Spec) -> Result<StorePlans, Vec<String>> {
+pub(super) fn checked(spec: &Spec) -> Result<Stores, Vec<String>> {
     let given = &spec.secret_store;
     let mut faults = contradictions(spec);
     let folder = Some(given.folder.as_deref().unwrap_or("pull-secrets"));
@@ -73,7 +80,7 @@ pub(super) fn checked(spec: &Spec) -> Result<StorePlans, Vec<String>> {
         value: Some(folder.to_string()),
     });
     let mut plans = BTreeMap::new();
-    for kind in given.kinds() {
+    for kind in given.kinds().into_iter().chain(given.mirror) {
         let plan = match kind {
             StoreKind::Google => Some(StorePlan::Google),
             StoreKind::Vault => vault(&given.vault, folder.clone(), &mut faults),
@@ -82,51 +89,70 @@ pub(super) fn checked(spec: &Spec) -> Result<StorePlans, Vec<String>> {
         };
         plans.extend(plan.map(|plan| (kind, plan)));
     }
-    let one = || plans.values().next().cloned().map(StorePlans::One);
-    let by_provider = given.by_provider.as_ref().map(|map| {
-        let stores = map.iter().map(|(provider, kind)| Some((provider.clone(), plans.get(kind)?.clone())));
-        stores.collect::<Option<_>>().map(StorePlans::ByProvider)
-    });
-    by_provider.unwrap_or_else(one).filter(|_| faults.is_empty()).ok_or(faults)
+    let plan = |kind: &StoreKind| plans.get(kind).cloned();
+    let first = match &given.by_provider {
+        None => plan(&given.kind.unwrap_or(StoreKind::Google)).map(StorePlans::One),
+        Some(map) => {
+            let stores = map.iter().map(|(provider, kind)| Some((provider.clone(), plan(kind)?)));
+            stores.collect::<Option<_>>().map(StorePlans::ByProvider)
+        }
+    };
+    let mirror = given.mirror.as_ref().and_then(plan);
+    first.filter(|_| faults.is_empty()).map(|first| Stores { first, mirror }).ok_or(faults)
 }
 
 /// Returns the faults of settings that contradict each other, or have no effect.
 fn contradictions(spec: &Spec) -> Vec<String> {
-    let SecretStore { kind, by_provider, folder, vault, aws, azure } = &spec.secret_store;
-    let kinds = spec.secret_store.kinds();
-    let is_default = by_provider.is_none() && kind.is_none_or(|kind| kind == StoreKind::Google);
+    let SecretStore { kind, by_provider, mirror, folder, vault, aws, azure } = &spec.secret_store;
+    let first = spec.secret_store.kinds();
+    let is_used = |kind: StoreKind| first.contains(&kind) || *mirror == Some(kind);
     let with = |stores: &str| match by_provider {
-        None => format!("spec.secretStore.type {stores}"),
-        Some(_) => format!("{stores} in spec.secretStore.byProvider"),
+        None => format!("spec.secretStore.type or mirror {stores}"),
+        Some(_) => format!("{stores} in spec.secretStore.byProvider or mirror"),
     };
-    let mut faults = Vec::new();
-    if let (Some(kind), Some(_)) = (kind, by_provider) {
-        let named = kind.name().unwrap_or("google");
-        faults.push(format!(
-            "spec.secretStore.byProvider: contradicts spec.secretStore.type {named}: leave out one of them"
-        ));
-    }
-    if by_provider.as_ref().is_some_and(BTreeMap::is_empty) {
-        faults.push("spec.secretStore.byProvider: names no provider, so no pull secret could be stored".to_owned());
-    }
+    let mut faults = choice(&spec.secret_store);
     let is_vault_given = vault.address.is_some() || vault.namespace.is_some() || vault.mount.is_some();
     let blocks = [
         ("vault", StoreKind::Vault, is_vault_given),
         ("aws", StoreKind::Aws, aws.region.is_some()),
         ("azure", StoreKind::Azure, azure.vault_url.is_some()),
     ];
-    for (block, _, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && !kinds.contains(of_block)) {
+    for (block, _, _) in blocks.iter().filter(|(_, of_block, is_given)| *is_given && !is_used(*of_block)) {
         faults.push(format!("spec.secretStore.{block}: has no effect without {}", with(block)));
     }
+    let is_default = by_provider.is_none() && kind.is_none_or(|kind| kind == StoreKind::Google) && mirror.is_none();
     if !is_default && spec.adapter_type != builtin::PULL_SECRET {
         let adapter_type = builtin::PULL_SECRET;
         faults.push(format!("spec.secretStore: has no effect without spec.adapterType {adapter_type}"));
     }
-    if folder.is_some() && !kinds.contains(&StoreKind::Vault) && !kinds.contains(&StoreKind::Aws) {
+    if folder.is_some() && !is_used(StoreKind::Vault) && !is_used(StoreKind::Aws) {
         faults.push(format!("spec.secretStore.folder: has no effect without {}", with("vault or aws")));
     }
-    if spec.limits.project_variable.is_some() && !kinds.contains(&StoreKind::Google) {
-        faults.push(format!("spec.limits.projectVariable: has no effect without {}", with("google")));
+    if spec.limits.project_variable.is_some() && !first.contains(&StoreKind::Google) {
+        let google = with("google").replace(" or mirror", "");
+        faults.push(format!("spec.limits.projectVariable: has no effect without {google}"));
+    }
+    faults
+}
+
+/// Returns the faults of the choice of the stores.
+fn choice(store @ SecretStore { kind, by_provider, mirror, .. }: &SecretStore) -> Vec<String> {
+    let named = |kind: &StoreKind| kind.name().unwrap_or(names::STORE_GOOGLE);
+    let mut faults = Vec::new();
+    if let (Some(kind), Some(_)) = (kind, by_provider) {
+        let kind = named(kind);
+        faults.push(format!(
+            "spec.secretStore.byProvider: contradicts spec.secretStore.type {kind}: leave out one of them"
+        ));
+    }
+    if by_provider.as_ref().is_some_and(BTreeMap::is_empty) {
+        faults.push("spec.secretStore.byProvider: names no provider, so no pull secret could be stored".to_owned());
+    }
+    if let Some(mirror) = mirror.as_ref().filter(|mirror| store.kinds().contains(mirror)) {
+        let setting = if by_provider.is_some() { "byProvider" } else { "type" };
+        let mirror = named(mirror);
+        faults
+            .push(format!("spec.secretStore.mirror: must be another store than spec.secretStore.{setting}, {mirror}"));
     }
     faults
 }

@@ -5,6 +5,7 @@ use rstest::rstest;
 use super::*;
 
 mod by_provider;
+mod mirror;
 
 /// The specification's example, as it is (specification 1, "Configuration").
 const VALIDATION: &str = r#"
@@ -239,7 +240,7 @@ fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&s
 )]
 #[case(
     "{type: azure, azure: {vaultUrl: 'https://f.vault.azure.net'}, folder: f}",
-    Some("spec.secretStore.folder: has no effect without spec.secretStore.type vault or aws")
+    Some("spec.secretStore.folder: has no effect without spec.secretStore.type or mirror vault or aws")
 )]
 fn pull_secrets_are_stored_at_azure(#[case] store: &str, #[case] expect: Option<&str>) {
     let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
@@ -271,13 +272,19 @@ fn the_author_of_a_resource_does_not_choose_the_identity_of_a_run(#[case] variab
 #[test]
 fn settings_of_vault_without_effect_are_refused() {
     let at_google = in_vault(VAULT, "").replace("type: vault", "type: google");
-    assert_eq!(faults(&at_google), "spec.secretStore.vault: has no effect without spec.secretStore.type vault");
+    assert_eq!(
+        faults(&at_google),
+        "spec.secretStore.vault: has no effect without spec.secretStore.type or mirror vault"
+    );
     let folder = at_google.replace("vault: {", "folder: f, x: {").replace(&format!(", x: {{{VAULT}}}"), "");
-    assert_eq!(faults(&folder), "spec.secretStore.folder: has no effect without spec.secretStore.type vault or aws");
+    assert_eq!(
+        faults(&folder),
+        "spec.secretStore.folder: has no effect without spec.secretStore.type or mirror vault or aws"
+    );
     let quota = in_vault(VAULT, "  limits: {projectVariable: A}\n  jobTemplate: {env: [{name: A, value: b}]}");
     assert_eq!(faults(&quota), "spec.limits.projectVariable: has no effect without spec.secretStore.type google");
     let of_aws = in_vault(VAULT, "").replace("type: vault,", "type: vault, aws: {region: eu-west-1},");
-    assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type aws");
+    assert_eq!(faults(&of_aws), "spec.secretStore.aws: has no effect without spec.secretStore.type or mirror aws");
     let validation =
         VALIDATION.replace("  jobTemplate:", "  secretStore: {type: aws, aws: {region: eu-west-1}}\n  jobTemplate:");
     assert_eq!(faults(&validation), "spec.secretStore: has no effect without spec.adapterType pullsecret");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleet_model::names;
+use fleet_model::{copy, names};
 use hyperfleet_client::{ReportedCondition, Status};
 use kubernetes::job::JobEnd;
 use serde_json::{Map, Value, json};
@@ -233,6 +233,25 @@ fn drifted(reason: Reason, why: &str, data: Map<String, Value>) -> Plan {
     plan
 }
 
+/// Returns the data after a run that has failed: those of the last success, unless it has failed at the mirror. Then they are what
+/// the run has stored in the first store, and what the mirror held before.
+fn data_after_failure(facts: &Facts<'_>, run: &Run<'_>) -> Map<String, Value> {
+    let reported = facts.reported_data();
+    let Some(mut data) = run.data().filter(|data| data.contains_key(copy::MIRROR)) else { return reported };
+    let before = reported.get(copy::MIRROR).cloned();
+    if !data.contains_key(copy::VERSION) {
+        let mirror = before.or_else(|| data.remove(copy::MIRROR));
+        return reported.into_iter().chain(mirror.map(|mirror| (copy::MIRROR.to_owned(), mirror))).collect();
+    }
+    let path = |mirror: &Value| mirror.get("secretPath").cloned();
+    if let (Some(before), Some(now)) = (before, data.get_mut(copy::MIRROR))
+        && path(&before) == path(now)
+    {
+        *now = before;
+    }
+    data
+}
+
 fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, message: &str) -> Plan {
     let outcome = run.outcome.as_ref().filter(|outcome| !outcome.is_success);
     let Failure { reason, message } = Failure::of(run, outcome, reason, message);
@@ -253,7 +272,7 @@ fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, messa
         None => "; another Job is created when the pull secret is changed".to_owned(),
     };
     let message = format!("{message}{next}");
-    let mut plan = Plan::new(Reason::JobFailed, message.clone(), facts.reported_data());
+    let mut plan = Plan::new(Reason::JobFailed, message.clone(), data_after_failure(facts, run));
     plan.set_condition(
         names::condition::APPLIED,
         Status::True,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::attempts;
 use super::criteria::unmet;
-use super::destination::{planned_copies, refused_copies};
+use super::destination::{mirror_copy, planned_copies, refused_copies};
 use super::facts::{Facts, PullSecretSource, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
 use super::retry::{NotDeleted, format_wait, wait, wait_since};
@@ -34,6 +34,9 @@ pub(super) enum CleanUp {
 pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan {
     if !config.tracks_copies {
         return plan;
+    }
+    if config.mirror.is_none() {
+        plan.data.remove(copy::MIRROR);
     }
     let recorded = facts.recorded_copies();
     let planned = match planned_copies(config, facts) {
@@ -59,7 +62,13 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if !is_stored {
         return with_copies(facts, plan, &recorded);
     }
-    let written: Vec<_> = planned.iter().map(|copy| copy.is_written(&plan.data)).collect();
+    let mirror = mirror_copy(config, facts).ok().flatten();
+    let is_written = |copy: &StoredCopy| match &mirror {
+        // Not as the first store's, either: a run that makes the mirror the first store names it as that.
+        Some(mirror) if copy == mirror => copy.is_mirrored(&plan.data),
+        _ => copy.is_written(&plan.data),
+    };
+    let written: Vec<_> = planned.iter().map(is_written).collect();
     if let Some(copy) =
         planned.iter().zip(&written).find_map(|(copy, written)| (*written == Some(false)).then_some(copy))
     {
@@ -68,7 +77,10 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
             plan.replace(names::condition::APPLIED, Status::True, Reason::PreconditionsNotMet, &message);
             return with_copies(facts, plan, &recorded);
         }
-        return track(config, facts, moving(config, facts, copy, plan.data));
+        let was_other =
+            if mirror.as_ref() == Some(copy) { copy.is_written(&plan.data) } else { copy.is_mirrored(&plan.data) };
+        let is_untried = was_other == Some(true) || !recorded.contains(copy);
+        return track(config, facts, moving(config, facts, copy, is_untried, plan.data));
     }
     let mut left = recorded;
     // They are stored: a record that was lost is completed.
@@ -195,11 +207,12 @@ fn keeps_from_moving(config: &Config, facts: &Facts<'_>) -> Option<String> {
 
 /// Returns the plan that stores the pull secret at a destination that has changed without a new generation, as when the
 /// namespace of the hosted control plane was moved. The first run starts at once; if its result names another destination
-/// again, the next one is subject to the back-off.
-fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, data: Map<String, Value>) -> Plan {
+/// again, the next one is subject to the back-off. A copy is untried if no run was sent there yet, or one that had first store and
+/// mirror the other way round.
+fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, is_untried: bool, data: Map<String, Value>) -> Plan {
     let because = format!("the destination is now {copy}");
     let attempt = attempts::next(facts, Purpose::Apply);
-    let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2);
+    let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2 && !is_untried);
     let wait = ended.and_then(|ended| wait_since(ended, config.retry.transient_after, attempt, facts));
     if let Some(wait) = wait {
         let tried = attempt.saturating_sub(1);

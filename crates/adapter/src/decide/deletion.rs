@@ -7,7 +7,7 @@ use fleet_model::names;
 use hyperfleet_client::Status;
 
 use super::copies::{CleanUp, clean_up, with_copies};
-use super::destination::planned_copies;
+use super::destination::{mirror_copy, planned_copies};
 use super::facts::{Facts, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
 use super::retry::{Failure, NotDeleted, format_wait, wait};
@@ -38,8 +38,13 @@ fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
         Err(why) => (BTreeSet::new(), Some(why)),
     };
     let mut left = facts.recorded_copies();
+    // The mirror's copy is deleted by a run of its own, like a former one.
+    let mut kept = planned;
+    if let Some(mirror) = mirror_copy(config, facts).ok().flatten() {
+        kept.remove(&mirror);
+    }
     let mut plan = Plan::new(Reason::CleanupInProgress, String::new(), facts.reported_data());
-    let failed = match clean_up(config, facts, &planned, &mut left, &mut plan) {
+    let failed = match clean_up(config, facts, &kept, &mut left, &mut plan) {
         CleanUp::Done => None,
         CleanUp::InProgress(message) => {
             plan.set_condition(names::condition::APPLIED, Status::True, Reason::ResourcesExist, &message);

@@ -35,22 +35,36 @@ pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> Result<BTree
                 .to_owned(),
         );
     }
-    Ok([stored_copy(config, facts)?].into_iter().chain(kubernetes_secret).collect())
+    let mirror = mirror_copy(config, facts)?;
+    Ok([stored_copy(config, facts)?].into_iter().chain(mirror).chain(kubernetes_secret).collect())
 }
 
-/// Returns the copy that a run would write in the secret store. A name that the Job refuses must not be recorded: no Job could
-/// delete it.
+/// Returns the copy that a run would write in the first secret store.
 ///
 /// # Errors
 ///
 /// The reason why no run can store the pull secret where the resource says.
 pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, String> {
+    copy_in(config.stores.of(facts.view)?, config, facts)
+}
+
+/// Returns the copy that a run would write in the mirror, if there is one.
+///
+/// # Errors
+///
+/// The reason why no run can store the pull secret where the resource says.
+pub fn mirror_copy(config: &Config, facts: &Facts<'_>) -> Result<Option<StoredCopy>, String> {
+    config.mirror.as_ref().map(|mirror| copy_in(mirror, config, facts)).transpose()
+}
+
+/// Returns the copy in a store. A name that the Job refuses must not be recorded: no Job could delete it.
+fn copy_in(store: &StorePlan, config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, String> {
     let known = |name: &str| value(config, facts, name);
     let unknown = |name: &str| format!("it is not known where the pull secret is to be stored: {name} has no value");
     let built_in = || facts.resource.id.parse().ok().as_ref().map(names::secret_name);
     let name = known(variable::SECRET_NAME).or_else(built_in).ok_or_else(|| unknown(variable::SECRET_NAME))?;
     let name = name.parse::<SecretId>().map_err(|error| format!("the name of the secret: {error}"))?.to_string();
-    match config.stores.of(facts.view)? {
+    match store {
         StorePlan::Google => {
             let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
             let project = project.parse::<ProjectId>().map_err(|error| format!("the project: {error}"))?.to_string();

@@ -200,7 +200,8 @@ impl Facts<'_> {
     pub fn missing(&self, config: &Config, purpose: Purpose) -> Option<String> {
         let placeholders = self.placeholders(config);
         let store = config.stores.of(self.view).ok().map(StorePlan::kind);
-        let missing = config.bindings_at(store).filter(|binding| match binding.required {
+        let mirror = config.mirror.as_ref().filter(|_| purpose == Purpose::Apply).map(StorePlan::kind);
+        let missing = config.bindings_at(store, mirror).filter(|binding| match binding.required {
             Required::No => false,
             Required::ToApply => purpose == Purpose::Apply,
             Required::Always => true,

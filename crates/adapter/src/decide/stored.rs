@@ -1,10 +1,10 @@
 //! Compares a stored pull secret with what the adapter has reported about it.
 
-use fleet_model::{ClusterId, Generation, Owner, StoredCopy, names};
+use fleet_model::{ClusterId, Generation, Owner, StoredCopy, copy, names};
 use hyperfleet_client::{Resource, View};
 use jiff::{SignedDuration, Timestamp};
 use secret_store::{Location, Metadata, ProjectId, SecretId, VersionNumber, VersionState, VersionSummary};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A stored pull secret as the adapter's last report describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Reported {
     pub secret: SecretId,
     /// The version that holds the pull secret.
     pub version: VersionNumber,
+    /// True if it is the mirror's.
+    pub is_mirror: bool,
     generation: Generation,
     incarnation: Option<String>,
     digest: Option<String>,
@@ -71,21 +73,21 @@ impl FindingKind {
 // === impl Reported ===
 
 impl Reported {
-    /// Returns the stored pull secret that a resource's report describes; `None` unless it is reported as available for the
-    /// current generation, and has been for `settle`: lists and metadata of a store may lag behind a run.
-    pub fn of(resource: &Resource, adapter: &str, now: Timestamp, settle: SignedDuration) -> Option<Self> {
+    /// Returns the stored pull secrets that a resource's report describes, the first store's and the mirror's; none unless it is
+    /// reported as available for the current generation, and has been for `settle`: lists and metadata of a store may lag behind a
+    /// run.
+    pub fn of(resource: &Resource, adapter: &str, now: Timestamp, settle: SignedDuration) -> Vec<Self> {
         let view = View::of(resource);
-        let report = view.adapter(adapter).filter(|_| !resource.is_deleting())?;
-        let is_current = report.get("available")? == "True"
-            && report.get("observed_generation")?.as_u64()? >= resource.generation.get();
-        let conditions = report.get("conditions")?.as_array()?;
-        let available = conditions.iter().find(|it| it.get("type").is_some_and(|it| it == names::condition::AVAILABLE));
-        let since: Timestamp = available?.get("last_transition_time")?.as_str()?.parse().ok()?;
-        if !is_current || now.duration_since(since) < settle {
-            return None;
-        }
-        let data = report.get("data")?.as_object()?;
-        let copy = StoredCopy::written(data)?;
+        let data = view.adapter(adapter).and_then(|report| settled_data(resource, report, now, settle));
+        let Some(data) = data else { return Vec::new() };
+        let first = StoredCopy::written(data).and_then(|copy| Self::in_data(resource, copy, data));
+        let mirror =
+            copy::mirror(data).and_then(|mirror| Self::in_data(resource, StoredCopy::of_mirror(data)?, mirror));
+        first.into_iter().chain(mirror.map(|mirror| Self { is_mirror: true, ..mirror })).collect()
+    }
+
+    /// Returns the stored pull secret that these members describe.
+    fn in_data(resource: &Resource, copy: StoredCopy, data: &Map<String, Value>) -> Option<Self> {
         if let StoredCopy::Secret { project, location, .. } = &copy {
             project.parse::<ProjectId>().ok()?;
             location.as_deref().map(str::parse::<Location>).transpose().ok()?;
@@ -94,11 +96,17 @@ impl Reported {
             cluster: resource.id.parse().ok()?,
             secret: copy.name().parse().ok()?,
             copy,
-            version: data.get("secretVersion")?.as_u64().and_then(VersionNumber::new)?,
+            version: data.get(copy::VERSION)?.as_u64().and_then(VersionNumber::new)?,
+            is_mirror: false,
             generation: resource.generation,
             incarnation: resource.created_time.map(|time| time.to_string()),
             digest: data.get("digest").and_then(Value::as_str).map(str::to_owned),
         })
+    }
+
+    /// Returns a key that no other stored pull secret has.
+    pub fn key(&self) -> String {
+        format!("{}{}", self.cluster, if self.is_mirror { "/mirror" } else { "" })
     }
 
     /// Compares the metadata of the secret with the report.
@@ -157,6 +165,22 @@ impl Reported {
         };
         Some(StoreFinding { kind, message: format!("version {number} of {named}, the newest, is {state}") })
     }
+}
+
+/// Returns the data of a report that says that the pull secret is available for the current generation, and has been for `settle`.
+fn settled_data<'a>(
+    resource: &Resource,
+    report: &'a Value,
+    now: Timestamp,
+    settle: SignedDuration,
+) -> Option<&'a Map<String, Value>> {
+    let is_current =
+        report.get("available")? == "True" && report.get("observed_generation")?.as_u64()? >= resource.generation.get();
+    let conditions = report.get("conditions")?.as_array()?;
+    let available = conditions.iter().find(|it| it.get("type").is_some_and(|it| it == names::condition::AVAILABLE));
+    let since: Timestamp = available?.get("last_transition_time")?.as_str()?.parse().ok()?;
+    let is_settled = is_current && !resource.is_deleting() && now.duration_since(since) >= settle;
+    report.get("data").filter(|_| is_settled)?.as_object()
 }
 
 #[cfg(test)]

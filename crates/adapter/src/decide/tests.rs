@@ -18,6 +18,8 @@ use crate::reason::Reason;
 
 mod by_provider;
 mod copies;
+mod fleet;
+mod mirror;
 mod stores;
 
 /// The state that a decision is made in. By default the cluster is ready and has no run.

@@ -59,7 +59,7 @@ pub(super) enum Read {
 #[derive(Debug, Default)]
 pub(super) struct Round {
     unlisted: VecDeque<Reported>,
-    /// By cluster.
+    /// By their keys.
     listed: BTreeMap<String, Reported>,
     repairs: VecDeque<Repair>,
     queued: BTreeSet<String>,
@@ -72,14 +72,14 @@ type Place = BTreeMap<SecretId, Reported>;
 pub(super) async fn reported(
     client: &Client,
     resource_type: &str,
-    of: impl Fn(&Resource) -> Option<Reported>,
+    of: impl Fn(&Resource) -> Vec<Reported>,
 ) -> Result<Vec<Reported>, hyperfleet_client::Error> {
     let budget = Budget::new(LIST_TIMEOUT, CancellationToken::new());
     let query = ListQuery { fields: FIELDS.map(str::to_owned).to_vec(), ..ListQuery::default() };
     let mut pages = client.within(&budget).list_all(resource_type, query);
     let mut all = Vec::new();
     while let Some(page) = pages.next().await? {
-        all.extend(page.iter().filter_map(&of));
+        all.extend(page.iter().flat_map(&of));
     }
     Ok(all)
 }
@@ -93,7 +93,8 @@ pub(super) async fn compare(stores: &Stores, reported: Vec<Reported>) -> Checked
     }
     let mut checked = Checked::default();
     for (copy, place) in places {
-        let (clusters, mut result) = (place.len() as u64, Checked::default());
+        let of_first_store = place.values().filter(|reported| !reported.is_mirror).count();
+        let (clusters, mut result) = (of_first_store as u64, Checked::default());
         match compare_place(stores, &copy, place, &mut result).await {
             Ok(()) => {
                 checked.clusters += clusters;
@@ -143,7 +144,7 @@ impl Round {
     pub(super) fn begin(&mut self, checked: Checked, rotation: &mut Rotation, now: Timestamp) {
         self.unlisted = checked.unlisted.into();
         let listed = checked.listed.into_iter();
-        self.listed = listed.map(|reported| (reported.cluster.to_string(), reported)).collect();
+        self.listed = listed.map(|reported| (reported.key(), reported)).collect();
         rotation.started.get_or_insert(now);
         for repair in checked.found {
             self.add_repair(repair);
@@ -161,12 +162,12 @@ impl Round {
             return Some((Read::Secret, reported));
         }
         let after = rotation.position.take().unwrap_or_default();
-        let next = self.listed.range(after.clone()..).find(|(cluster, _)| **cluster != after);
+        let next = self.listed.range(after.clone()..).find(|(key, _)| **key != after);
         if next.is_none() {
             (rotation.finished, rotation.started) = (Some(now), Some(now));
         }
-        let (cluster, reported) = next.or_else(|| self.listed.first_key_value())?;
-        rotation.position = Some(cluster.clone());
+        let (key, reported) = next.or_else(|| self.listed.first_key_value())?;
+        rotation.position = Some(key.clone());
         Some((Read::Version, reported.clone()))
     }
 
@@ -175,7 +176,7 @@ impl Round {
         !self.repairs.is_empty()
     }
 
-    /// Queues the repair of a cluster, once.
+    /// Queues the repair of a cluster, once: a run repairs both stores.
     pub(super) fn add_repair(&mut self, repair: Repair) {
         if self.queued.insert(repair.reported.cluster.to_string()) {
             self.repairs.push_back(repair);
@@ -192,8 +193,8 @@ impl Round {
     /// Goes on with what is reported now instead of what was compared.
     pub(super) fn replace(&mut self, compared: &Reported, current: Option<Reported>) {
         match current {
-            Some(current) => drop(self.listed.insert(current.cluster.to_string(), current)),
-            None => drop(self.listed.remove(compared.cluster.as_str())),
+            Some(current) => drop(self.listed.insert(current.key(), current)),
+            None => drop(self.listed.remove(&compared.key())),
         }
     }
 }
@@ -221,7 +222,7 @@ mod tests {
             }}},
         });
         let resource = serde_json::from_value(resource).unwrap();
-        Reported::of(&resource, "pullsecret", Timestamp::now(), SignedDuration::ZERO).unwrap()
+        Reported::of(&resource, "pullsecret", Timestamp::now(), SignedDuration::ZERO).remove(0)
     }
 
     async fn create(store: &MemoryStore, cluster: &str) {

@@ -2,7 +2,7 @@
 
 use fleet_model::ClusterId;
 use fleet_model::copy::StoredCopy;
-use fleet_model::job::Reason;
+use fleet_model::job::{MIRROR_FAILED, Reason};
 use fleet_model::names;
 use hyperfleet_client::{Resource, Status};
 use serde_json::Value;
@@ -44,7 +44,8 @@ fn word(text: &str) -> String {
 /// The next step after a run has failed with a reason and a message.
 pub(super) fn after(reason: Reason, message: &str, cluster: &Resource, facts: &Facts) -> Step {
     let objects = Objects::of(cluster, facts);
-    let is_kubernetes = operation(message).is_some_and(|operation| operation.contains("Kubernetes"));
+    let is_kubernetes = operation(message)
+        .is_some_and(|operation| operation.contains("Kubernetes") && !operation.starts_with(MIRROR_FAILED));
     let mut step = if is_kubernetes { objects.in_kubernetes(reason) } else { objects.in_store(reason, cluster) };
     let needs_retry = matches!(reason.exit_code(), 2 | 4 | 5 | 6) && !cluster.is_deleting();
     if needs_retry && !step.commands.is_empty() {
@@ -256,10 +257,17 @@ impl Objects {
             job,
         };
         let mut copies = facts.copies();
-        // The last one counts: the one that the report names as stored, or after a failure the one to which it has not come.
-        let has_failed = facts.report.as_ref().and_then(|report| report.condition(names::condition::AVAILABLE));
-        let has_failed = has_failed.is_some_and(|available| available.status == Status::False);
-        copies.sort_by_key(|copy| facts.names_as_stored(copy) != has_failed);
+        // The last one counts: the one that the report names as stored, or after a failure the one to which it has not come. The
+        // mirror's counts if it is the mirror that has failed.
+        let report = facts.report.as_ref();
+        let available = report.and_then(|report| report.condition(names::condition::AVAILABLE));
+        let has_failed = available.is_some_and(|available| available.status == Status::False);
+        let message = available.and_then(|available| available.message.as_deref()).unwrap_or_default();
+        let is_of_mirror = message.contains(MIRROR_FAILED);
+        let mirror = report.and_then(|report| StoredCopy::of_mirror(&report.data));
+        copies.sort_by_key(|copy| {
+            ((mirror.as_ref() == Some(copy)) == is_of_mirror, facts.names_as_stored(copy) != has_failed)
+        });
         for copy in copies {
             match copy {
                 StoredCopy::Secret { project, name, .. } => {

@@ -2,6 +2,7 @@
 
 mod next;
 mod overdue;
+mod parity;
 
 use std::collections::BTreeMap;
 

@@ -42,6 +42,8 @@ names! {
     DELETE_SECRET = "delete secret";
     /// The Job's write of the Kubernetes Secret that HyperShift reads.
     APPLY_SECRET = "apply Kubernetes Secret";
+    /// The Job's work on the mirror; the spans within it are those of the first store.
+    MIRROR = "mirror";
     /// A revision of the global pull secret, from its write to the last node's confirmation.
     ROLL_OUT = "roll out";
 }

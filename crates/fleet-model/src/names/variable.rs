@@ -13,6 +13,8 @@ names! {
     INCARNATION = "INCARNATION";
     /// Kind of the secret store; Google Secret Manager if it is not set.
     SECRET_STORE = "SECRET_STORE";
+    /// Kind of the mirror, a second secret store with the same content; none if it is not set.
+    SECRET_STORE_MIRROR = "SECRET_STORE_MIRROR";
     /// Google Cloud project that the secret is stored in.
     GCP_PROJECT_ID = "GCP_PROJECT_ID";
     /// Location of a regional secret.

@@ -30,4 +30,23 @@ impl Phase {
         let reason = if self.reason == Reason::SecretUnchanged { applied.reason } else { self.reason };
         Self { reason, cause: format!("{}; {}", self.cause, applied.cause), version: self.version }
     }
+
+    /// Merges the result of the mirror: a newer generation there is reported before a change in the first store.
+    pub(super) fn mirrored(self, mirror: &Self) -> Self {
+        if mirror.reason == Reason::Superseded {
+            return Self { reason: mirror.reason, cause: mirror.cause.clone(), version: self.version };
+        }
+        self.followed_by(mirror)
+    }
+
+    /// Merges a deletion with one before it: a deletion in either is a deletion, and a secret that was kept is named.
+    pub(super) fn after(self, before: Option<Self>) -> Self {
+        match before {
+            Some(before) if self.reason == Reason::SecretAbsent => before,
+            Some(before) if before.reason == Reason::UnmanagedSecretKept => {
+                Self { cause: format!("{}; {}", before.cause, self.cause), ..self }
+            }
+            _ => self,
+        }
+    }
 }

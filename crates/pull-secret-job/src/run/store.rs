@@ -1,5 +1,6 @@
 //! Runs the first phase: observe, decide, act, until the store holds the pull secret, or the secret is deleted.
 
+use fleet_model::Generation;
 use fleet_model::job::Reason;
 use fleet_model::names::trace::OBSERVE;
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -10,7 +11,7 @@ use tracing::{Instrument as _, info};
 use crate::act::{Done, Performer, Progress, elapsed, step};
 use crate::decide::{self, Cause, Plan, VersionState};
 use crate::observe::Observation;
-use crate::outcome::{DIFFERENT_INCARNATION_HINT, Details, RunError};
+use crate::outcome::{DIFFERENT_INCARNATION_HINT, RunError, Written};
 use crate::record::Record;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -19,23 +20,26 @@ use super::dry_run;
 use super::input::Input;
 use super::phase::Phase;
 
-/// Success of the phase, with the content as it was read back.
+/// Success of the phase.
 pub(super) struct Stored {
     pub(super) phase: Phase,
+    /// The content as it was read back.
     pub(super) content: Option<SecretSlice<u8>>,
+    /// The newer generation that holds the secret, if there is one.
+    pub(super) newer: Option<Generation>,
 }
 
-/// Stores the pull secret.
+/// Stores the pull secret; a secret that is created gets this replication.
 pub(super) async fn store<S: SecretStore>(
     session: &Session<'_, S>,
     input: &Input<'_>,
-    details: &mut Details,
+    replication: Replication,
+    written: &mut Written,
 ) -> Result<Stored, RunError> {
-    let replication = input.task.replication.clone();
     let mut performer = Performer { session, content: Some(&input.bytes), replication, done: Done::default() };
     let result = converge(input, &mut performer).await;
-    details.versions_added = u32::try_from(performer.done.added.len()).unwrap_or(u32::MAX);
-    details.versions_destroyed = performer.done.destroyed;
+    written.versions_added = u32::try_from(performer.done.added.len()).unwrap_or(u32::MAX);
+    written.versions_destroyed = performer.done.destroyed;
     result
 }
 
@@ -85,7 +89,7 @@ async fn converge<S: SecretStore>(input: &Input<'_>, performer: &mut Performer<'
         refuse_conflict(&plan)?;
         if settings.dry_run {
             dry_run::report_and_check(session, settings, &plan, observation.observed.secret.is_some()).await?;
-            return Ok(Stored { phase: Phase::of(&plan), content: Some(input.bytes.clone()) });
+            return Ok(Stored::of(&plan, Some(input.bytes.clone())));
         }
         match performer.perform(&plan, etag).await? {
             Progress::Done => {
@@ -94,8 +98,7 @@ async fn converge<S: SecretStore>(input: &Input<'_>, performer: &mut Performer<'
                     _ => performer.done.read_back.take(),
                 };
                 log_unchanged(session, &plan, content.as_ref(), elapsed(start));
-                let content = content.filter(|_| plan.version.is_some());
-                return Ok(Stored { phase: Phase::of(&plan), content });
+                return Ok(Stored::of(&plan, content));
             }
             Progress::ObserveAgain(why) => {
                 retries += 1;
@@ -164,6 +167,13 @@ fn log_unchanged<S: SecretStore>(
     }
     if let Some(content) = content {
         session.log_verified(number, content.expose_secret().len(), duration_ms);
+    }
+}
+
+impl Stored {
+    fn of(plan: &Plan, content: Option<SecretSlice<u8>>) -> Self {
+        let newer = if let Cause::NewerGeneration(newer) = plan.cause { Some(newer) } else { None };
+        Self { phase: Phase::of(plan), content: content.filter(|_| plan.version.is_some()), newer }
     }
 }
 

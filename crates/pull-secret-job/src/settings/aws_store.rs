@@ -3,15 +3,15 @@
 use secret_store::{AwsIdentity, AwsSettings, Location};
 
 use super::parse::Parser;
+use super::vault::StoreKind;
 
 /// The days for which AWS can keep a deleted secret.
 const RECOVERY_DAYS: std::ops::RangeInclusive<usize> = 7..=30;
 
 impl Parser<'_> {
     /// Returns `None` only when a problem says why.
-    pub(super) fn aws(&mut self) -> Option<AwsSettings> {
+    pub(super) fn aws(&mut self, choice: &str) -> Option<AwsSettings> {
         let given = &self.given.aws;
-        self.refuse_settings_of_others("SECRET_STORE=aws", self.given.vault.addr.is_some());
         let region = self.required::<Location>("AWS_REGION", "aws-region", given.region.as_deref());
         let folder = self.parsed("AWS_FOLDER", Some(&given.folder));
         let endpoint = self.parsed("AWS_ENDPOINT_URL_SECRETS_MANAGER", given.endpoint_url_secrets_manager.as_deref());
@@ -19,8 +19,9 @@ impl Parser<'_> {
         if days.is_some_and(|days| !RECOVERY_DAYS.contains(&days)) {
             self.problems.push("AWS_RECOVERY_WINDOW_DAYS: must be 0, or 7 to 30".to_owned());
         }
-        self.retained_within("SECRET_STORE=aws", AwsSettings::VERSIONS_KEPT);
-        if let Some(region) = &region {
+        self.retained_within(choice, AwsSettings::VERSIONS_KEPT);
+        // The policy is that of the first store.
+        if let Some(region) = region.as_ref().filter(|_| self.given.secret_store == StoreKind::Aws) {
             self.replicated_from(region);
         }
         Some(AwsSettings {

@@ -9,8 +9,6 @@ impl Parser<'_> {
     /// Returns `None` only when a problem says why.
     pub(super) fn azure(&mut self) -> Option<AzureSettings> {
         let given = &self.given.azure;
-        self.refuse_settings_of_others("SECRET_STORE=azure", self.given.vault.addr.is_some());
-        self.without_replication("SECRET_STORE=azure");
         let vault = self.required("AZURE_KEY_VAULT_URL", "azure-key-vault-url", given.key_vault_url.as_deref());
         let vault = vault.and_then(|url| self.encrypted("AZURE_KEY_VAULT_URL", url));
         let identity = self.azure_identity(given);

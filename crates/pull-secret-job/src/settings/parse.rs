@@ -9,6 +9,7 @@ use fleet_model::{ClusterId, names};
 use secret_store::{Endpoint, Replica, Replication, label};
 
 use super::table::Given;
+use super::vault::StoreKind;
 use super::{ChangedLabel, Settings, Source, StoreTask, Task};
 use crate::decide::Identity;
 
@@ -32,6 +33,7 @@ impl<'a> Parser<'a> {
         // Every line checks its setting even if an earlier one is missing, so that all problems are named.
         let given = self.given;
         let store = if given.kubernetes_secret_only { Some(None) } else { self.store().map(Some) };
+        let mirror = if given.kubernetes_secret_only { Some(None) } else { self.mirror() };
         let cluster = self.required::<ClusterId>("CLUSTER_ID", "cluster-id", given.cluster_id.as_deref());
         let secret = match &given.secret_name {
             Some(name) => self.check("SECRET_NAME", name.parse()),
@@ -41,7 +43,7 @@ impl<'a> Parser<'a> {
         let incarnation = self.parsed("INCARNATION", given.incarnation.as_deref());
         // A malformed trace must never prevent a run.
         let trace = given.traceparent.as_deref().and_then(|trace| trace.parse().ok());
-        let task = self.task(cluster.as_ref(), given.gcp_location.is_some());
+        let task = self.task(cluster.as_ref(), given.secret_store == StoreKind::Google && given.gcp_location.is_some());
         let kubernetes_secret = self.kubernetes_secret(cluster.as_ref());
         self.problems.extend(given.tracing.faults());
         let results_path = self.results_path();
@@ -54,6 +56,7 @@ impl<'a> Parser<'a> {
             identity: Identity { cluster: cluster?, incarnation, generation },
             secret: secret?,
             store: store?,
+            mirror: mirror?,
             trace,
             run_timeout: given.run_timeout,
             kubernetes_secret,

@@ -12,12 +12,37 @@ use super::vault::{StoreKind, Vault, VaultAuth};
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 impl Parser<'_> {
-    /// Returns `None` only when a problem says why.
+    /// Returns the first store; `None` only when a problem says why.
     pub(super) fn store(&mut self) -> Option<StoreSettings> {
-        match self.given.secret_store {
+        let Given { secret_store: kind, secret_store_mirror: mirror, .. } = *self.given;
+        let choice = format!("SECRET_STORE={}", kind.as_str());
+        if kind != StoreKind::Google {
+            self.refuse_settings_of_others(&choice, |other| other == kind || mirror == Some(other));
+        }
+        if matches!(kind, StoreKind::Vault | StoreKind::Azure) {
+            let is_given = self.given.replication_policy.is_some() && !self.given.delete;
+            self.without_effect(&choice, &[("REPLICATION_POLICY", is_given)]);
+        }
+        self.of_kind(kind, &choice)
+    }
+
+    /// Returns the mirror, if there is to be one; `None` only when a problem says why.
+    pub(super) fn mirror(&mut self) -> Option<Option<StoreSettings>> {
+        let Given { secret_store: first, secret_store_mirror: mirror, .. } = *self.given;
+        let Some(kind) = mirror else { return Some(None) };
+        if kind == first {
+            let choice = first.as_str();
+            self.problems.push(format!("SECRET_STORE_MIRROR: must be another store than SECRET_STORE, {choice}"));
+            return None;
+        }
+        self.of_kind(kind, &format!("SECRET_STORE_MIRROR={}", kind.as_str())).map(Some)
+    }
+
+    fn of_kind(&mut self, kind: StoreKind, choice: &str) -> Option<StoreSettings> {
+        match kind {
             StoreKind::Google => self.google().map(StoreSettings::Google),
-            StoreKind::Vault => self.vault().map(StoreSettings::Vault),
-            StoreKind::Aws => self.aws().map(StoreSettings::Aws),
+            StoreKind::Vault => self.vault(choice).map(StoreSettings::Vault),
+            StoreKind::Aws => self.aws(choice).map(StoreSettings::Aws),
             StoreKind::Azure => self.azure().map(StoreSettings::Azure),
         }
     }
@@ -31,16 +56,14 @@ impl Parser<'_> {
         Some(secret_store::Settings { project: project?, location, endpoint, call_timeout, calls: None })
     }
 
-    fn vault(&mut self) -> Option<VaultSettings> {
+    fn vault(&mut self, choice: &str) -> Option<VaultSettings> {
         let Given { vault: given, .. } = self.given;
-        self.refuse_settings_of_others("SECRET_STORE=vault", false);
-        self.without_replication("SECRET_STORE=vault");
         let address = self.required("VAULT_ADDR", "vault-addr", given.addr.as_deref());
         let namespace = self.parsed("VAULT_NAMESPACE", given.namespace.as_deref()).and_then(StorePath::unless_root);
         let mount = self.parsed("VAULT_MOUNT", Some(&given.mount));
         let folder = self.parsed("VAULT_FOLDER", Some(&given.folder));
         let login = self.vault_login(given);
-        self.retained_within("SECRET_STORE=vault", VaultSettings::VERSIONS_KEPT);
+        self.retained_within(choice, VaultSettings::VERSIONS_KEPT);
         Some(VaultSettings {
             address: address?,
             namespace,
@@ -53,23 +76,19 @@ impl Parser<'_> {
         })
     }
 
-    /// Refuses settings of Google's store and, if `is_vault_given`, of Vault's.
-    pub(super) fn refuse_settings_of_others(&mut self, choice: &str, is_vault_given: bool) {
+    /// Refuses the places at Google and in Vault, unless that store is one of those that are used.
+    fn refuse_settings_of_others(&mut self, choice: &str, is_used: impl Fn(StoreKind) -> bool) {
         let given = self.given;
+        let (google, vault) = (is_used(StoreKind::Google), is_used(StoreKind::Vault));
         let without_effect = [
-            ("GCP_PROJECT_ID", given.gcp_project_id.is_some()),
-            ("GCP_LOCATION", given.gcp_location.is_some()),
-            ("SECRET_MANAGER_EMULATOR_HOST", given.secret_manager_emulator_host.is_some()),
-            ("SECRET_MANAGER_EMULATOR_TOKEN_FILE", given.secret_manager_emulator_token_file.is_some()),
-            ("GCP_SECRET_MANAGER_ENDPOINT", given.gcp_secret_manager_endpoint.is_some()),
-            ("VAULT_ADDR", is_vault_given),
+            ("GCP_PROJECT_ID", given.gcp_project_id.is_some() && !google),
+            ("GCP_LOCATION", given.gcp_location.is_some() && !google),
+            ("SECRET_MANAGER_EMULATOR_HOST", given.secret_manager_emulator_host.is_some() && !google),
+            ("SECRET_MANAGER_EMULATOR_TOKEN_FILE", given.secret_manager_emulator_token_file.is_some() && !google),
+            ("GCP_SECRET_MANAGER_ENDPOINT", given.gcp_secret_manager_endpoint.is_some() && !google),
+            ("VAULT_ADDR", given.vault.addr.is_some() && !vault),
         ];
         self.without_effect(choice, &without_effect);
-    }
-
-    pub(super) fn without_replication(&mut self, choice: &str) {
-        let is_given = self.given.replication_policy.is_some() && !self.given.delete;
-        self.without_effect(choice, &[("REPLICATION_POLICY", is_given)]);
     }
 
     /// The store removes versions beyond those by itself, so the Job's rule must be within them.

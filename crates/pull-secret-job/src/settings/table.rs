@@ -53,6 +53,9 @@ daemon::settings! {
         pub cluster_name: Option<String> = Row::at("cluster_name").flag("cluster-name").placeholder("NAME"),
         /// Secret store
         pub secret_store: StoreKind = Row::at("secret_store").flag("secret-store").default("google"),
+        /// Mirror: a second secret store, of another kind, that gets the same pull secret after the first one
+        pub secret_store_mirror: Option<StoreKind> =
+            Row::at("secret_store_mirror").flag("secret-store-mirror").unset("none: one store"),
         /// Google Cloud project that the secret is stored in
         pub gcp_project_id: Option<String> =
             Row::at("gcp_project_id").flag("gcp-project-id").placeholder("PROJECT").unset("required with SECRET_STORE=google"),
@@ -88,7 +91,7 @@ daemon::settings! {
         /// Further labels of the secret
         pub secret_labels: Option<String> =
             Row::at("secret_labels").flag("secret-labels").placeholder("KEY=VALUE,…"),
-        /// Replication of a new secret: automatic[=KMS_KEY], or user-managed:LOCATION[=KMS_KEY],…; with GCP_LOCATION:
+        /// Replication of a new secret in SECRET_STORE: automatic[=KMS_KEY], or user-managed:LOCATION[=KMS_KEY],…; with GCP_LOCATION:
         /// regional[=KMS_KEY]
         pub replication_policy: Option<String> = Row::at("replication_policy")
             .flag("replication-policy")

@@ -12,6 +12,7 @@ use super::*;
 
 mod aws;
 mod azure;
+mod mirror;
 
 const COMPLETE: [(&str, &str); 3] =
     [("CLUSTER_ID", "cls-123"), ("GCP_PROJECT_ID", "my-project-1"), ("PULL_SECRET_FILE", "/run/pull-secret")];

@@ -91,6 +91,20 @@ daemon::settings! {
     }
 }
 
+// === impl StoreKind ===
+
+impl StoreKind {
+    /// Returns the value of `SECRET_STORE`.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Google => "google",
+            Self::Vault => "vault",
+            Self::Aws => "aws",
+            Self::Azure => "azure",
+        }
+    }
+}
+
 // === impl VaultAuth ===
 
 impl VaultAuth {

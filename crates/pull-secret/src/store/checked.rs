@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use adapter::config::{StorePlan, StorePlans};
+use adapter::config::StorePlan;
 use adapter::{Opened, Stores, unopened};
 use daemon::environment::{Environment, ProcessEnvironment};
 use fleet_model::StoredCopy;
@@ -19,7 +19,7 @@ use super::{CALL_TIMEOUT, proxied};
 const MAX_FOLDERS: usize = 100;
 
 /// Returns the stores that the adapter checks.
-pub(crate) fn stores(endpoint: Endpoint, plans: StorePlans) -> Stores {
+pub(crate) fn stores(endpoint: Endpoint, plans: Vec<StorePlan>) -> Stores {
     let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
     let google = Stores::of_projects(move |project, location| {
         let projects = Arc::clone(&projects);
@@ -34,7 +34,7 @@ pub(crate) fn stores(endpoint: Endpoint, plans: StorePlans) -> Stores {
 
 struct CheckedStores {
     google: Stores,
-    plans: StorePlans,
+    plans: Vec<StorePlan>,
     clients: Mutex<BTreeMap<StoredCopy, Arc<AnyStore>>>,
 }
 
@@ -73,13 +73,16 @@ impl CheckedStores {
 /// # Errors
 ///
 /// The reason for which there is none.
-fn settings(plans: &StorePlans, place: &StoredCopy) -> Result<StoreSettings, String> {
-    let own = plans.all().into_values().find_map(|plan| Own::of(plan, place));
+fn settings(plans: &[StorePlan], place: &StoredCopy) -> Result<StoreSettings, String> {
+    let own = plans.iter().find_map(|plan| Own::of(plan, place));
     let own = own.ok_or("it is in another store than those of spec.secretStore, and is not checked")?;
     if own.place != *place {
         return Err("it is in another place than that of spec.secretStore, and is not checked".to_owned());
     }
-    let store = resolve_store(None, &AtPlace(own.variables)).map_err(|faults| faults.to_string())?;
+    let mut variables = own.variables;
+    // This process has the variables of the other stores as well.
+    variables.entry(variable::VAULT_ADDR).or_default();
+    let store = resolve_store(None, &AtPlace(variables)).map_err(|faults| faults.to_string())?;
     let store = store.ok_or("it is not known which store this is")?;
     proxied(&store).map_or(Ok(store), Err)
 }
@@ -146,8 +149,13 @@ mod tests {
 
     use super::*;
 
+    /// The stores of a configuration.
+    fn all(plan: adapter::Plan) -> Vec<StorePlan> {
+        plan.stores.all().into_values().cloned().chain(plan.mirror).collect()
+    }
+
     /// The Jobs store in `kv` at `https://v:8200`, each cluster in a folder of its own.
-    fn plan() -> StorePlans {
+    fn plans() -> Vec<StorePlan> {
         let plan = adapter::Plan::load(
             BTreeMap::new(),
             &BTreeMap::from([
@@ -157,7 +165,7 @@ mod tests {
                 ("HYPERFLEET_ADAPTER_SECRET_STORE_VAULT_MOUNT", "kv"),
             ]),
         );
-        plan.unwrap().stores
+        all(plan.unwrap())
     }
 
     #[rstest]
@@ -171,10 +179,10 @@ mod tests {
     fn a_token_is_sent_to_the_configured_place_only(#[case] place: Value, #[case] expected: &str) {
         let mut copy = json!({"kind": "vaultSecret", "name": ""});
         copy.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
-        let fault = settings(&plan(), &serde_json::from_value(copy).unwrap()).unwrap_err();
+        let fault = settings(&plans(), &serde_json::from_value(copy).unwrap()).unwrap_err();
         assert!(fault.contains(expected), "{fault}");
         let at_aws = json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": ""});
-        let fault = settings(&plan(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
+        let fault = settings(&plans(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
         assert!(fault.contains("another store"), "{fault}");
     }
 
@@ -193,9 +201,30 @@ mod tests {
             byProvider: {a: vault, b: azure}, vault: {address: 'https://v:8200'},
             azure: {vaultUrl: 'https://fleet.vault.azure.net'}}}}";
         let config = adapter::Config::read(Some(file.to_owned()), BTreeMap::new(), &BTreeMap::<&str, &str>::new());
-        let stores = config.and_then(adapter::Config::plan).unwrap().stores;
-        let settings = settings(&stores, &serde_json::from_value(place).unwrap());
+        let plan = config.and_then(adapter::Config::plan).unwrap();
+        let settings = settings(&all(plan), &serde_json::from_value(place).unwrap());
         let said = settings.map_or_else(|fault| fault, |settings| format!("{settings:?}"));
         assert!(said.contains(expected), "{said}");
+    }
+
+    #[test]
+    fn the_mirror_is_checked_in_its_place_too() {
+        let plan = adapter::Plan::load(
+            BTreeMap::new(),
+            &BTreeMap::from([
+                ("HYPERFLEET_API_BASE_URL", "http://localhost:8000"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_TYPE", "vault"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_MIRROR", "aws"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_VAULT_ADDRESS", "https://v:8200"),
+                ("HYPERFLEET_ADAPTER_SECRET_STORE_AWS_REGION", "eu-west-1"),
+            ]),
+        );
+        let plans = all(plan.unwrap());
+        let at_aws = |region: &str| {
+            let copy = json!({"kind": "awsSecret", "region": region, "folder": "f", "name": ""});
+            settings(&plans, &serde_json::from_value(copy).unwrap())
+        };
+        assert!(matches!(at_aws("eu-west-1"), Ok(StoreSettings::Aws(_))), "{:?}", at_aws("eu-west-1"));
+        assert!(at_aws("us-east-1").unwrap_err().contains("another place"));
     }
 }

@@ -23,6 +23,7 @@ mod keys;
 mod kill;
 mod kubernetes_secret;
 mod leaks;
+mod mirror;
 mod modes;
 mod outputs;
 mod prune;

@@ -3,8 +3,11 @@
 
 mod by_provider;
 
+use std::path::{Path, PathBuf};
+
 use hyperfleet_client::Resource;
-use serde_json::Value;
+use secret_store::SecretStore as _;
+use serde_json::{Value, json};
 use testkit::environment::{missing, variable};
 use testkit::fleet::{Up, condition, document, folder, is_available, run, up, view};
 use testkit::program;
@@ -151,5 +154,75 @@ async fn a_cluster_that_moves_to_another_folder_leaves_nothing_behind() {
     up.player.finalize(ID, terminating.generation).await;
     up.player.until_gone(ID).await;
     assert_eq!((stored(&second).await, up.applied_secret(ID).await), (Value::Null, None));
+    up.output();
+}
+
+/// The fleet plane of this folder, started again with these flags.
+async fn restarted(former: Up, folder: &Path, flags: &[&str]) -> Up {
+    former.interrupt().await;
+    let mut command = up(folder);
+    command.args(flags).env("VAULT_ADDR", variable("REAL_OPENBAO_ADDR").unwrap());
+    command.env("VAULT_TOKEN_FILE", variable("REAL_OPENBAO_TOKEN_FILE").unwrap());
+    Up::start(command).await
+}
+
+/// The page of `explain`, as programs read it.
+async fn explained(up: &Up, id: &str) -> Value {
+    let kubeconfig = up.place("kubeconfig");
+    let mut command = program::pull_secret(&["explain", "cluster", id, "--output", "json", "--kubeconfig", kubeconfig]);
+    let (_, text, said) = run(command.args(["--api", up.place("api")])).await;
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{said}"))
+}
+
+/// The steps of `docs/operations/move-to-another-store.md` up to the exchange, then a deletion; each is another configuration of the adapter.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_moves_from_secret_manager_to_openbao_by_way_of_a_mirror() {
+    const ID: &str = "cls-vault-3";
+    if variable("REAL_OPENBAO_ADDR").is_none() {
+        return missing("REAL_OPENBAO_ADDR is not set: no OpenBao; `make real-parts` starts one").unwrap_or_default();
+    }
+    let path = format!("{BUILT_IN}/hyperfleet-{ID}-pull-secret");
+    let folder = folder();
+    let up = Up::in_folder(folder.path()).await;
+    up.player.create(ID, &document("a")).await;
+    up.player.make_ready(&up.cluster().await, ID, 1).await;
+    up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+
+    let up = restarted(up, folder.path(), &["--mirror=vault"]).await;
+    let is_mirrored =
+        |cluster: &Resource| is_available(cluster, 1) && view(cluster)["data"]["mirror"]["secretVersion"] == 1;
+    let mirrored = up.player.until(ID, is_mirrored).await;
+    assert_eq!(view(&mirrored)["data"]["copies"].as_array().unwrap().len(), 3);
+    assert_eq!((up.versions(ID).await.len(), metadata(&path).await["data"]["current_version"].as_u64()), (1, Some(1)));
+    let copies = explained(&up, ID).await["copies"].clone();
+    assert_eq!(copies["parity"]["reason"], "SameContent", "{copies}");
+    assert_eq!((&copies["first"]["store"], &copies["mirror"]["store"]), (&json!("google"), &json!("vault")));
+
+    // What is lost in the mirror is stored there again: the check reads both.
+    bao(&["kv", "metadata", "delete", "-mount=secret", &path]).await;
+    up.player.until(ID, |cluster| condition(cluster, "Available")["reason"] == "StoreDrifted").await;
+    up.player.until(ID, is_mirrored).await;
+    assert_eq!(metadata(&path).await["data"]["current_version"], 1);
+
+    let up = restarted(up, folder.path(), &["--store=vault", "--mirror=google"]).await;
+    let is_exchanged = |cluster: &Resource| {
+        let data = &view(cluster)["data"];
+        is_available(cluster, 1) && data["vaultAddress"].is_string() && data["mirror"]["gcpProject"].is_string()
+    };
+    up.player.until(ID, is_exchanged).await;
+    assert_eq!(metadata(&path).await["data"]["current_version"], 1, "nothing was written");
+    assert_eq!(explained(&up, ID).await["copies"]["parity"]["message"], "mirror holds the same content");
+    assert_eq!(up.applied_secret(ID).await, Some(document("a")));
+
+    let terminating = up.player.delete(ID).await;
+    up.player.finalize(ID, terminating.generation).await;
+    up.player.until_gone(ID).await;
+    let google = &up.ready["mirror"];
+    let host = google["secret_manager"].as_str().unwrap().trim_start_matches("http://");
+    let token_file = google["secret_manager_token_file"].as_str().map(PathBuf::from);
+    let store = testkit::fleet::store(host, token_file, testkit::fleet::PROJECT).await;
+    let secret = format!("hyperfleet-{ID}-pull-secret").parse().unwrap();
+    assert!(store.find(&secret).await.unwrap().is_none(), "the mirror's copy is deleted");
+    assert_eq!((metadata(&path).await, up.applied_secret(ID).await), (Value::Null, None));
     up.output();
 }

@@ -95,10 +95,10 @@ fn the_template_has_the_built_in_variables_of_all_named_stores() {
 )]
 #[case::blocks_of_no_provider(
     "{byProvider: {gcp: google}, folder: f, vault: {mount: kv}, aws: {region: eu-west-1}, azure: {vaultUrl: 'https://v'}}",
-    "spec.secretStore.vault: has no effect without vault in spec.secretStore.byProvider\n\
-     spec.secretStore.aws: has no effect without aws in spec.secretStore.byProvider\n\
-     spec.secretStore.azure: has no effect without azure in spec.secretStore.byProvider\n\
-     spec.secretStore.folder: has no effect without vault or aws in spec.secretStore.byProvider"
+    "spec.secretStore.vault: has no effect without vault in spec.secretStore.byProvider or mirror\n\
+     spec.secretStore.aws: has no effect without aws in spec.secretStore.byProvider or mirror\n\
+     spec.secretStore.azure: has no effect without azure in spec.secretStore.byProvider or mirror\n\
+     spec.secretStore.folder: has no effect without vault or aws in spec.secretStore.byProvider or mirror"
 )]
 fn maps_that_are_incomplete_or_contradictory_are_refused(#[case] store: &str, #[case] expect: &str) {
     assert_eq!(faults(&with(store, "")), expect);

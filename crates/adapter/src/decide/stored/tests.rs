@@ -25,7 +25,7 @@ fn resource() -> Value {
 
 fn reported_at(resource: &Value, now: &str) -> Option<Reported> {
     let resource = serde_json::from_value(resource.clone()).unwrap();
-    Reported::of(&resource, "pullsecret", now.parse().unwrap(), SignedDuration::from_mins(10))
+    Reported::of(&resource, "pullsecret", now.parse().unwrap(), SignedDuration::from_mins(10)).into_iter().next()
 }
 
 fn reported() -> Reported {
@@ -53,6 +53,33 @@ fn a_report_describes_one_secret() {
     let reported = reported();
     assert_eq!((reported.secret.as_str(), reported.version.get()), ("s-1", 7));
     assert_eq!(reported.copy.to_string(), "secret s-1 of project project-1 in europe-west3");
+}
+
+#[test]
+fn a_report_describes_the_mirror_too() {
+    let mut with_mirror = resource();
+    let data = &mut with_mirror["status"]["adapters"]["pullsecret"]["data"];
+    data["mirror"] =
+        json!({"awsRegion": "eu-west-1", "secretPath": "f/s-1", "secretVersion": 2, "digest": "hmac-sha256:1"});
+    data["copies"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": "s-1"}));
+    let read = |resource: &Value| {
+        let resource = serde_json::from_value(resource.clone()).unwrap();
+        Reported::of(&resource, "pullsecret", "2026-01-01T12:00:00Z".parse().unwrap(), SignedDuration::ZERO)
+    };
+    let both = read(&with_mirror);
+    let shown: Vec<_> = both.iter().map(|one| format!("{}: {} {}", one.key(), one.copy, one.version)).collect();
+    let first = "cls-1: secret s-1 of project project-1 in europe-west3 7";
+    assert_eq!(shown, [first, "cls-1/mirror: secret f/s-1 of AWS in eu-west-1 2"]);
+    let found = metadata(&[], &[("hyperfleet-version", "2")]);
+    assert_eq!(both[1].compare(Some(&found)), None);
+    assert_eq!(both[1].compare(Some(&metadata(&[], &[]))).unwrap().kind, FindingKind::SecretChanged);
+    assert_eq!(both[1].compare(None).unwrap().message, "secret f/s-1 of AWS in eu-west-1 does not exist any more");
+    // One that was never read back is not checked.
+    with_mirror["status"]["adapters"]["pullsecret"]["data"]["mirror"].as_object_mut().unwrap().remove("secretVersion");
+    assert_eq!(read(&with_mirror), both[..1]);
 }
 
 #[rstest]

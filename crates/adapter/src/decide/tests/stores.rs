@@ -25,11 +25,11 @@ pub(super) fn configured(further: &str) -> Config {
     File::read(Some(file), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap()
 }
 
-fn in_vault() -> Config {
+pub(super) fn in_vault() -> Config {
     configured("  secretStore: {type: vault, vault: {address: 'https://VAULT:8200/'}}\n")
 }
 
-fn copy_at(server: &str, namespace: Option<&str>, mount: &str, folder: &str) -> StoredCopy {
+pub(super) fn copy_at(server: &str, namespace: Option<&str>, mount: &str, folder: &str) -> StoredCopy {
     StoredCopy::VaultSecret {
         server: server.to_owned(),
         namespace: namespace.map(str::to_owned),
