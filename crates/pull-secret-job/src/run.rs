@@ -35,7 +35,7 @@ mod stores;
 use input::Input;
 use mirror::Mirror;
 use phase::{Pass, Phase};
-use stores::{CallLogs, Stores};
+use stores::{CallLogs, Stores, log_clients};
 
 /// Name of this component in the log.
 pub const COMPONENT: &str = "pullsecret-job";
@@ -122,7 +122,7 @@ async fn phases<S: SecretStore>(
     };
     log_start(settings, if matches!(settings.task, Task::Store(_)) { "storage" } else { "deletion" });
     let stores = connected?;
-    stores.log(settings);
+    log_clients(settings);
     details.secret_path = Some(stores.first.path(&settings.secret));
     if let (Some(of_mirror), Some(mirror)) = (&mut details.mirror, &stores.mirror) {
         of_mirror.secret_path = Some(mirror.path(&settings.secret));

@@ -59,9 +59,20 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
         return with_copies(facts, plan, &all);
     }
     let is_stored = plan.condition(names::condition::AVAILABLE).is_some_and(|it| it.status == Status::True);
-    if !is_stored {
-        return with_copies(facts, plan, &recorded);
+    if is_stored {
+        return settle(config, facts, plan, &planned, recorded);
     }
+    with_copies(facts, plan, &recorded)
+}
+
+/// Completes the plan of a resource whose pull secret is stored: moves it where it is not as planned, and cleans former copies up.
+fn settle(
+    config: &Config,
+    facts: &Facts<'_>,
+    mut plan: Plan,
+    planned: &BTreeSet<StoredCopy>,
+    recorded: BTreeSet<StoredCopy>,
+) -> Plan {
     let mirror = mirror_copy(config, facts).ok().flatten();
     let is_written = |copy: &StoredCopy| match &mirror {
         // Not as the first store's, either: a run that makes the mirror the first store names it as that.
@@ -93,7 +104,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
     if facts.runs.iter().any(|run| run.purpose == Purpose::Apply && !run.has_stopped()) {
         return with_copies(facts, plan, &left);
     }
-    let kept = kept(&planned, &left);
+    let kept = kept(planned, &left);
     match clean_up(config, facts, &kept, &mut left, &mut plan) {
         CleanUp::Done => {}
         CleanUp::InProgress(message) => {

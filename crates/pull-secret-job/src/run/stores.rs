@@ -42,17 +42,17 @@ impl<S: SecretStore> Stores<S> {
         Ok(Self { first, mirror: Some(mirror) })
     }
 
-    /// Logs that the clients exist.
-    pub(super) fn log(&self, settings: &Settings) {
-        info!(operation = "client-initialized", "Successfully initialized {} client", settings.store_name());
-        if let Some(mirror) = &settings.mirror {
-            info!(operation = "client-initialized", "Successfully initialized {} client of the mirror", mirror.name());
-        }
-    }
-
     /// Returns the size of the largest content that every store accepts.
     pub(super) fn max_content_bytes(&self) -> usize {
         let limits = [&self.first].into_iter().chain(&self.mirror).map(|store| store.capabilities().max_content_bytes);
         limits.min().unwrap_or_default()
+    }
+}
+
+/// Logs that the clients exist.
+pub(super) fn log_clients(settings: &Settings) {
+    info!(operation = "client-initialized", "Successfully initialized {} client", settings.store_name());
+    if let Some(mirror) = &settings.mirror {
+        info!(operation = "client-initialized", "Successfully initialized {} client of the mirror", mirror.name());
     }
 }

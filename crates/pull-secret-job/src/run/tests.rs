@@ -54,7 +54,7 @@ impl Rig {
     fn new() -> Self {
         let calls = Arc::default();
         let files = tempfile::tempdir().unwrap();
-        std::fs::write(files.path().join("key"), [7; 32]).unwrap();
+        daemon::file::replace(&files.path().join("key"), &[7; 32]).unwrap();
         Self { first: Double::new("first", &calls), mirror: Double::new("mirror", &calls), calls, files }
     }
 

@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         // Every line checks its setting even if an earlier one is missing, so that all problems are named.
         let given = self.given;
         let store = if given.kubernetes_secret_only { Some(None) } else { self.store().map(Some) };
-        let mirror = if given.kubernetes_secret_only { Some(None) } else { self.mirror() };
+        let mirror = if given.kubernetes_secret_only { None } else { self.mirror() };
         let cluster = self.required::<ClusterId>("CLUSTER_ID", "cluster-id", given.cluster_id.as_deref());
         let secret = match &given.secret_name {
             Some(name) => self.check("SECRET_NAME", name.parse()),
@@ -56,7 +56,7 @@ impl<'a> Parser<'a> {
             identity: Identity { cluster: cluster?, incarnation, generation },
             secret: secret?,
             store: store?,
-            mirror: mirror?,
+            mirror,
             trace,
             run_timeout: given.run_timeout,
             kubernetes_secret,

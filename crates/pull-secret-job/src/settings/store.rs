@@ -26,16 +26,16 @@ impl Parser<'_> {
         self.of_kind(kind, &choice)
     }
 
-    /// Returns the mirror, if there is to be one; `None` only when a problem says why.
-    pub(super) fn mirror(&mut self) -> Option<Option<StoreSettings>> {
+    /// Returns `None` if there is no mirror, or a problem says why there can be none.
+    pub(super) fn mirror(&mut self) -> Option<StoreSettings> {
         let Given { secret_store: first, secret_store_mirror: mirror, .. } = *self.given;
-        let Some(kind) = mirror else { return Some(None) };
+        let kind = mirror?;
         if kind == first {
             let choice = first.as_str();
             self.problems.push(format!("SECRET_STORE_MIRROR: must be another store than SECRET_STORE, {choice}"));
             return None;
         }
-        self.of_kind(kind, &format!("SECRET_STORE_MIRROR={}", kind.as_str())).map(Some)
+        self.of_kind(kind, &format!("SECRET_STORE_MIRROR={}", kind.as_str()))
     }
 
     fn of_kind(&mut self, kind: StoreKind, choice: &str) -> Option<StoreSettings> {

@@ -165,7 +165,7 @@ async fn a_mirror_that_is_down_is_filled_by_the_next_run() {
 async fn the_kubernetes_secret_is_applied_before_a_mirror_that_is_down() {
     let Some(place) = Place::new(Kind::Emulator).await else { return };
     let token = place.rig.path("token");
-    std::fs::write(&token, "a-token-of-this-test").unwrap();
+    daemon::file::replace(&token, b"a-token-of-this-test").unwrap();
     let mut job = place.job("a");
     job.env("SECRET_STORE_MIRROR", "vault")
         .env("VAULT_ADDR", NOWHERE)

@@ -153,9 +153,13 @@ fn a_fleet_moves_with_a_readable_copy_at_each_moment(#[case] down: Option<Store>
     for (index, (step, config)) in steps.iter().enumerate() {
         if index == in_step {
             // Two of three clusters are reconciled in the outage, each several times.
-            fleet.iter_mut().for_each(|cluster| cluster.down = down);
+            for cluster in &mut fleet[..2] {
+                cluster.down = down;
+            }
             reconcile(&mut fleet[..2], config, 6, step);
-            fleet.iter_mut().for_each(|cluster| cluster.down = None);
+            for cluster in &mut fleet {
+                cluster.down = None;
+            }
         }
         reconcile(&mut fleet, config, 20, step);
         for cluster in &fleet {

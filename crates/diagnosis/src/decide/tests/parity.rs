@@ -11,7 +11,7 @@ const LATER: &str = "2026-01-01T00:15:00Z";
 const EARLIER: &str = "2026-01-01T00:05:00Z";
 
 /// A cluster that is stored at Google and mirrored in Vault, where that is in the report.
-fn mirrored(available: &str, mirror: Value) -> Facts {
+fn mirrored(available: &str, mirror: &Value) -> Facts {
     let mut report = report(2, available, "SecretStored", "stored");
     report["conditions"][0]["last_transition_time"] = json!(STORED);
     report["data"] = json!({
@@ -32,10 +32,10 @@ fn same() -> Value {
 
 #[rstest]
 #[case::same(same(), ParityReason::SameContent, "mirror holds the same content")]
-#[case::without_digests(
-    json!({"secretVersion": 3, "generation": "2"}),
+#[case::other(
+    json!({"secretVersion": 3, "generation": "2", "digest": "hmac-sha256:b"}),
     ParityReason::OtherContent,
-    "mirror holds other content: none, first store hmac-sha256:a"
+    "mirror holds other content: hmac-sha256:b, first store hmac-sha256:a"
 )]
 #[case::older(
     json!({"secretVersion": 2, "generation": "1", "digest": "hmac-sha256:0"}),
@@ -45,14 +45,14 @@ fn same() -> Value {
 #[case::newer(json!({"generation": "5"}), ParityReason::OtherGeneration, "mirror holds generation 5, first store 2")]
 #[case::nothing(json!({}), ParityReason::NotMirrored, "mirror holds nothing that was read back yet")]
 fn parity_follows_from_the_report(#[case] mirror: Value, #[case] reason: ParityReason, #[case] message: &str) {
-    let page = page(&mirrored("False", mirror));
+    let page = page(&mirrored("False", &mirror));
     let parity = page.copies.as_ref().map(|copies| (copies.parity.reason, copies.parity.message.as_str()));
     assert_eq!(parity, Some((reason, message)));
 }
 
 #[test]
 fn a_page_shows_both_copies_and_one_line_of_parity() {
-    let page = page(&mirrored("True", same()));
+    let page = page(&mirrored("True", &same()));
     let text = text(&page, NOW.parse().unwrap(), None);
     let section = text.split("\nCOPIES\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let lines: Vec<String> =
@@ -72,7 +72,7 @@ fn a_page_shows_both_copies_and_one_line_of_parity() {
 
 #[test]
 fn a_pull_secret_without_a_mirror_has_no_copies_to_compare() {
-    let mut facts = mirrored("True", same());
+    let mut facts = mirrored("True", &same());
     facts.report.as_mut().unwrap().data.remove("mirror");
     assert_eq!(page(&facts).copies, None::<Copies>);
 }
@@ -110,7 +110,7 @@ fn the_last_check_of_the_stores_counts_if_it_is_newer_than_the_run(
     #[case] reason: ParityReason,
     #[case] message: &str,
 ) {
-    let mut facts = mirrored("True", same());
+    let mut facts = mirrored("True", &same());
     let time = time.parse().unwrap();
     let found =
         |message: &str| RecordedFinding { cluster: "cls-1".to_owned(), found: time, message: message.to_owned() };
@@ -133,7 +133,7 @@ fn the_last_check_of_the_stores_counts_if_it_is_newer_than_the_run(
 #[case::the_first_store("Failed to create/update secret: denied", "gcloud ")]
 #[case::kubernetes("Failed to create/update Kubernetes secret: denied", "kubectl ")]
 fn the_next_step_is_at_the_store_that_has_failed(#[case] message: &str, #[case] command: &str) {
-    let mut facts = mirrored("False", json!({}));
+    let mut facts = mirrored("False", &json!({}));
     let available = &mut facts.report.as_mut().unwrap().conditions[0];
     (available.reason, available.message) = (Some("PermissionDenied".to_owned()), Some(message.to_owned()));
     let verdict = page(&facts).verdict;
