@@ -160,7 +160,7 @@ impl StorePlace {
                     settings["vault"] = json!({ "address": address.as_str(), "mount": mount.as_str() });
                 }
                 Self::Aws(AwsSettings { region, folder, .. }) => {
-                    settings["folder"] = json!(folder);
+                    settings["folder"] = json!(folder.as_str());
                     settings["aws"] = json!({ "region": region.as_str() });
                 }
                 Self::Azure(azure) => settings["azure"] = json!({ "vaultUrl": azure.vault.as_str() }),

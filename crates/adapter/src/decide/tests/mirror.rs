@@ -72,7 +72,7 @@ fn both_copies_are_recorded_before_a_run_that_gets_both_places() {
     assert_eq!(
         variables(&mirrored(), &world(), run),
         format!(
-            "VAULT_ROLE=pull-secret-job GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=p-1 {applied} {at_vault} \
+            "VAULT_ROLE=pull-secret-job GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=proj-1 {applied} {at_vault} \
              SECRET_STORE_MIRROR=vault"
         )
     );
@@ -81,7 +81,7 @@ fn both_copies_are_recorded_before_a_run_that_gets_both_places() {
     assert_eq!(
         variables(&swapped(), &world(), plan.starts_run().unwrap()),
         format!(
-            "VAULT_ROLE=pull-secret-job GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=p-1 {applied} SECRET_STORE=vault \
+            "VAULT_ROLE=pull-secret-job GCP_API_TIMEOUT=10s {of_cluster} GCP_PROJECT_ID=proj-1 {applied} SECRET_STORE=vault \
              {at_vault} SECRET_STORE_MIRROR=google"
         )
     );
@@ -100,9 +100,9 @@ fn a_replication_policy_is_given_to_the_first_store_only() {
 }
 
 #[rstest]
-#[case::both(&["p-*"], &["pull-secrets"], true)]
+#[case::both(&["proj-*"], &["pull-secrets"], true)]
 #[case::not_the_first(&["q-*"], &["pull-secrets"], false)]
-#[case::not_the_mirror(&["p-*"], &["tenants/*"], false)]
+#[case::not_the_mirror(&["proj-*"], &["tenants/*"], false)]
 fn both_destinations_must_be_allowed(#[case] projects: &[&str], #[case] folders: &[&str], #[case] allowed: bool) {
     let mut config = mirrored();
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
@@ -174,7 +174,7 @@ fn a_deletion_deletes_both() {
     let run = plan.starts_run().unwrap();
     assert_eq!((run.purpose, &run.copy), (Purpose::Delete, &None));
     let given = variables(&mirrored(), &gone, run);
-    assert!(given.contains("GCP_PROJECT_ID=p-1") && !given.contains("MIRROR") && !given.contains("VAULT"), "{given}");
+    assert!(given.contains("GCP_PROJECT_ID=proj-1") && !given.contains("MIRROR") && !given.contains("VAULT"), "{given}");
     check_copies(&plan, &[json!(at_google()), json!(kubernetes_secret())]);
 }
 
