@@ -151,22 +151,19 @@ impl StorePlace {
 
     /// Returns the store and the mirror in the adapter's configuration.
     pub(crate) fn adapter_settings(store: &Self, mirror: Option<&Self>) -> Value {
-        let mut settings = json!({ "type": store.kind(), "mirror": mirror.map(Self::kind) });
-        for place in [store].into_iter().chain(mirror) {
-            match place {
-                Self::SecretManager(_) => {}
-                Self::Vault(VaultSettings { address, mount, folder, .. }) => {
-                    settings["folder"] = json!(folder.as_str());
-                    settings["vault"] = json!({ "address": address.as_str(), "mount": mount.as_str() });
-                }
-                Self::Aws(AwsSettings { region, folder, .. }) => {
-                    settings["folder"] = json!(folder.as_str());
-                    settings["aws"] = json!({ "region": region.as_str() });
-                }
-                Self::Azure(azure) => settings["azure"] = json!({ "vaultUrl": azure.vault.as_str() }),
+        let kinds = [("type", json!(store.kind())), ("mirror", json!(mirror.map(Self::kind)))];
+        let places = [store].into_iter().chain(mirror).flat_map(|place| match place {
+            Self::SecretManager(_) => Vec::new(),
+            Self::Vault(VaultSettings { address, mount, folder, .. }) => {
+                let block = json!({ "address": address.as_str(), "mount": mount.as_str() });
+                vec![("folder", json!(folder.as_str())), ("vault", block)]
             }
-        }
-        settings
+            Self::Aws(AwsSettings { region, folder, .. }) => {
+                vec![("folder", json!(folder.as_str())), ("aws", json!({ "region": region.as_str() }))]
+            }
+            Self::Azure(azure) => vec![("azure", json!({ "vaultUrl": azure.vault.as_str() }))],
+        });
+        json!(kinds.into_iter().chain(places).collect::<BTreeMap<_, _>>())
     }
 
     /// Returns the store as the adapter's configuration has it.
