@@ -174,7 +174,10 @@ fn a_deletion_deletes_both() {
     let run = plan.starts_run().unwrap();
     assert_eq!((run.purpose, &run.copy), (Purpose::Delete, &None));
     let given = variables(&mirrored(), &gone, run);
-    assert!(given.contains("GCP_PROJECT_ID=proj-1") && !given.contains("MIRROR") && !given.contains("VAULT"), "{given}");
+    assert!(
+        given.contains("GCP_PROJECT_ID=proj-1") && !given.contains("MIRROR") && !given.contains("VAULT"),
+        "{given}"
+    );
     check_copies(&plan, &[json!(at_google()), json!(kubernetes_secret())]);
 }
 
