@@ -13,6 +13,7 @@
 //! | Only versions of this project are destroyed. | `decide::tests::the_surplus_is_destroyed_last_and_only_own_versions` |
 //! | A killed run is completed by the next. | `decide::tests::a_run_killed_before_it_added_is_completed_by_the_next` |
 //! | An unmanaged Kubernetes Secret is adopted only on request. | `decide::kubernetes_secret::tests::an_unmanaged_secret_is_adopted_only_on_request` |
+//! | What a mirror lacks after a failure, the next run stores. | `run::tests::a_run_that_is_killed_in_any_call_of_the_mirror_is_completed_by_the_next` |
 //! | All faults of settings are named at once, without values. | `settings::tests::all_that_is_wrong_is_named_at_once` |
 //!
 //! # Example

@@ -243,9 +243,10 @@ fn data_after_failure(facts: &Facts<'_>, run: &Run<'_>) -> Map<String, Value> {
         let mirror = before.or_else(|| data.remove(copy::MIRROR));
         return reported.into_iter().chain(mirror.map(|mirror| (copy::MIRROR.to_owned(), mirror))).collect();
     }
-    let path = |mirror: &Value| mirror.get("secretPath").cloned();
+    let members = [copy::GOOGLES_PLACE, copy::VAULTS_PLACE, copy::AWSS_PLACE, copy::AZURES_PLACE, "secretPath"];
+    let place = |mirror: &Value| members.map(|member| mirror.get(member).cloned());
     if let (Some(before), Some(now)) = (before, data.get_mut(copy::MIRROR))
-        && path(&before) == path(now)
+        && place(&before) == place(now)
     {
         *now = before;
     }

@@ -54,7 +54,6 @@ pub fn resolve_store(
     if kind == StoreKind::Google {
         return Ok(None);
     }
-    // The place of a mirror may be set beside that of the store, as a Job has both.
     let blocks = ["secret_store", "vault.", "aws.", "azure."];
     let store = kept(&|path| blocks.iter().any(|block| path.starts_with(block))).then(|given| {
         let mut parser = Parser::new(&given);

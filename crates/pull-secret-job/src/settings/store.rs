@@ -16,7 +16,8 @@ impl Parser<'_> {
     pub(super) fn store(&mut self) -> Option<StoreSettings> {
         let Given { secret_store: kind, secret_store_mirror: mirror, .. } = *self.given;
         let choice = format!("SECRET_STORE={}", kind.as_str());
-        if kind != StoreKind::Google {
+        // A command on the mirror alone has the variables of both stores as well.
+        if kind != StoreKind::Google && mirror != Some(kind) {
             self.refuse_settings_of_others(&choice, |other| other == kind || mirror == Some(other));
         }
         if matches!(kind, StoreKind::Vault | StoreKind::Azure) {

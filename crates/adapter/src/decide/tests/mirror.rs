@@ -209,6 +209,9 @@ fn a_failure_of_the_mirror_is_reported_with_what_the_first_store_holds() {
     assert_eq!((&data["secretVersion"], &data["mirror"]["secretVersion"]), (&json!(2), &json!(1)));
     let data = failed(result(&members(&at_google(), Some(1)), None), &now(Some(2)));
     assert_eq!((&data["secretVersion"], &data["mirror"]), (&json!(2), &members(&in_folder(), None)));
+    let elsewhere = members(&copy_at("https://old:8200", None, "secret", "pull-secrets"), Some(1));
+    let data = failed(result(&members(&at_google(), Some(1)), Some(elsewhere)), &now(Some(2)));
+    assert_eq!(data["mirror"], members(&in_folder(), None), "the mirror has moved since");
     let data = failed(both(), &now(None));
     assert_eq!(
         (&data["secretVersion"], &data["mirror"]["secretVersion"]),

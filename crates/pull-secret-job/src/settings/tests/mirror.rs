@@ -103,4 +103,6 @@ fn the_place_of_a_mirror_is_no_fault_of_a_command_on_the_other_store() {
     let environment: BTreeMap<_, _> = environment.into_iter().collect();
     assert!(matches!(resolve_store(None, &environment), Ok(Some(StoreSettings::Aws(_)))));
     assert!(matches!(resolve_store(Some("vault"), &environment), Ok(Some(StoreSettings::Vault(_)))));
+    let environment = [VAULT, AWS, &[("SECRET_STORE", "vault"), ("SECRET_STORE_MIRROR", "aws")]].concat();
+    assert!(matches!(resolve_store(Some("aws"), &environment.into_iter().collect::<BTreeMap<_, _>>()), Ok(Some(_))));
 }
