@@ -107,6 +107,46 @@ fn a_run_has_the_place_and_the_variables_of_its_own_store_only(
 }
 
 #[rstest]
+#[case::google("gcp", at_google(), "GCP_API_TIMEOUT=10s ", "GCP_PROJECT_ID=proj-1 ", "")]
+#[case::aws(
+    "aws",
+    at_aws("pull-secrets"),
+    "AWS_ROLE_ARN=role ",
+    "",
+    "SECRET_STORE=aws AWS_REGION=eu-west-1 AWS_FOLDER=pull-secrets "
+)]
+fn a_run_with_a_mirror_has_the_variables_of_its_own_store_and_of_the_mirror(
+    #[case] provider: &str,
+    #[case] stored: StoredCopy,
+    #[case] identity: &str,
+    #[case] of_spec: &str,
+    #[case] place: &str,
+) {
+    let config = configured(
+        "  secretStore: {byProvider: {gcp: google, aws: aws, azure: azure}, mirror: vault, aws: {region: eu-west-1}, \
+         azure: {vaultUrl: 'https://fleet.vault.azure.net'}, vault: {address: 'https://VAULT:8200/'}}\n",
+    );
+    let world = of_provider(&json!(provider));
+    let plan = world.decide_with(&config);
+    assert_eq!(render(&plan), STARTED, "{}", plan.because);
+    check_copies(&plan, &[json!(stored), json!(copy("pull-secrets")), json!(kubernetes_secret())]);
+    let given = variables(&config, &world, plan.starts_run().unwrap());
+    let expected = format!(
+        "VAULT_ROLE=pull-secret-job {identity}LOG_LEVEL=debug CLUSTER_ID=cls-1 CLUSTER_NAME=one GENERATION=3 {of_spec}\
+         MANAGEMENT_NAMESPACE=clusters-cls-1 PULL_SECRET_FILE=/var/run/pull-secret/pullsecret {place}\
+         SECRET_NAME=hyperfleet-cls-1-pull-secret VAULT_ADDR=https://vault:8200 VAULT_MOUNT=secret \
+         VAULT_FOLDER=pull-secrets SECRET_STORE_MIRROR=vault"
+    );
+    assert_eq!(sorted(&given), sorted(&expected));
+}
+
+fn sorted(variables: &str) -> Vec<&str> {
+    let mut sorted: Vec<_> = variables.split(' ').collect();
+    sorted.sort_unstable();
+    sorted
+}
+
+#[rstest]
 #[case::google(json!({"provider": "gcp"}), "`spec.gcp.projectId != nil` is false: left side is nil")]
 #[case::no_pull_secret(json!({"provider": "aws", "pullSecret": null}), "`spec.pullSecret.data != nil` is false")]
 #[case::unknown(
