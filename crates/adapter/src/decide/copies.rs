@@ -183,7 +183,10 @@ pub(super) fn clean_up(
 
 /// Returns the failure with the way out where the configuration does not name the store of the copy any more.
 fn in_store(config: &Config, copy: &StoredCopy, mut failed: NotDeleted) -> NotDeleted {
-    if StoreKind::of(copy).is_some_and(|kind| !config.stores.all().contains_key(&kind)) {
+    let is_named = |kind| {
+        config.stores.all().contains_key(&kind) || config.mirror.as_ref().is_some_and(|mirror| mirror.kind() == kind)
+    };
+    if StoreKind::of(copy).is_some_and(|kind| !is_named(kind)) {
         let message = &mut failed.failure.message;
         *message = format!(
             "{message}; spec.secretStore does not name the store of the {copy} any more: give Jobs its variables in \

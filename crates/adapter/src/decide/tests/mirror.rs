@@ -193,6 +193,9 @@ fn a_mirror_that_is_down_holds_a_deletion() {
     let plan = done.decide_with(&mirrored());
     assert_eq!(plan.condition("Finalized").unwrap().status, Status::False, "{}", render(&plan));
     assert!(plan.data["copies"].to_string().contains("vaultSecret"), "{}", plan.data["copies"]);
+    let messages: Vec<_> = plan.conditions.iter().map(|condition| condition.message.as_str()).collect();
+    assert!(messages.iter().any(|message| message.contains("retrying with another clean-up Job")), "{messages:?}");
+    assert!(!messages.join(" ").contains("does not name"), "the configuration names the mirror: {messages:?}");
 }
 
 /// The report has the run's work before the mirror failed, and the former content of the mirror.
