@@ -14,11 +14,12 @@ use crate::authorization::Grants;
 use crate::entity::Registry;
 use crate::http::tenant::TenantHeaders;
 use crate::sealed::Keyring;
-use crate::store::{PoolSettings, Retention, Source};
+use crate::store::Retention;
 use daemon::environment::Environment;
 use daemon::host::is_loopback;
 use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, configuration, unreadable};
+use database::{PoolSettings, Source};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use database::{PoolSettings, Source};
 use http::Request;
 use hyperfleet_api::audit::Chain;
 use hyperfleet_api::entity::Registry;
@@ -15,7 +16,7 @@ use hyperfleet_api::metrics::Metrics;
 use hyperfleet_api::sealed::Keyring;
 use hyperfleet_api::service::Service;
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{PoolSettings, Source, Store};
+use hyperfleet_api::store::Store;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 

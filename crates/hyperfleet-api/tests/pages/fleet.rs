@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use database::{PoolSettings, Source};
 use hyperfleet_api::authorization::{Identity, Scope};
 use hyperfleet_api::decide::body;
 use hyperfleet_api::decide::change::RequestInfo;
@@ -13,7 +14,7 @@ use hyperfleet_api::sealed::Keyring;
 use hyperfleet_api::server::Build;
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{PoolSettings, Source, Store};
+use hyperfleet_api::store::Store;
 use hyperfleet_api::tenancy::Reach;
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 /// A failure of the database. Its text is for the log and is not sent to clients.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum DatabaseError {
     /// The database is unreachable, full, or starting: the same request may succeed later.
     #[error("the database is unavailable")]
     Unavailable(#[source] Arc<sqlx::Error>),
     /// The transaction conflicts with another one: the same transaction may succeed at once.
     #[error("the transaction conflicts with another one")]
     Contended(#[source] Arc<sqlx::Error>),
-    /// A row with that name or id exists.
+    /// Another row has the same unique value.
     #[error("the row exists already")]
     Duplicate {
-        /// True if the id exists; otherwise the name does.
-        id: bool,
+        /// The value that is unique: on SQLite its columns (`table.column`, separated by `, `), on PostgreSQL the name of the
+        /// constraint or index.
+        unique: String,
     },
     /// A defect of this program or a damaged database.
     #[error("the database refused a statement")]
@@ -32,9 +33,9 @@ pub enum StoreError {
     Schema(String),
 }
 
-impl StoreError {
+impl DatabaseError {
     /// Returns true if the disk has no room for a write.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
         let sqlx::Error::Database(error) = &**error else { return false };
         // FULL of SQLite, also where it comes as IOERR_WRITE or IOERR_FSYNC; the SQLSTATE of a full disk.
@@ -42,7 +43,7 @@ impl StoreError {
     }
 
     /// Returns the failure of work that has taken too long.
-    pub(crate) fn timed_out() -> Self {
+    pub fn timed_out() -> Self {
         Self::Unavailable(Arc::new(sqlx::Error::Io(io::ErrorKind::TimedOut.into())))
     }
 
@@ -57,15 +58,14 @@ impl StoreError {
     }
 }
 
-impl From<sqlx::Error> for StoreError {
+impl From<sqlx::Error> for DatabaseError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::Database(database) => {
                 let code = database.code().unwrap_or_default().into_owned();
                 if database.is_unique_violation() {
-                    let message = database.message();
-                    let id = message.contains("resources.id") || message.contains("resources_pkey");
-                    return Self::Duplicate { id };
+                    let unique = database.constraint().unwrap_or_else(|| unique_columns(database.message()));
+                    return Self::Duplicate { unique: unique.to_owned() };
                 }
                 match class(&code) {
                     Class::Unavailable => Self::Unavailable(Arc::new(error)),
@@ -86,6 +86,11 @@ impl From<sqlx::Error> for StoreError {
             _ => Self::Internal(Arc::new(error)),
         }
     }
+}
+
+/// Returns the columns that SQLite's message names, such as `UNIQUE constraint failed: clusters.id`.
+fn unique_columns(message: &str) -> &str {
+    message.rsplit_once("failed: ").map_or(message, |(_, columns)| columns)
 }
 
 enum Class {
@@ -119,7 +124,37 @@ fn class(code: &str) -> Class {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+    use crate::sql::Parameters;
+    use crate::tests::{on_postgresql, on_sqlite};
+    use crate::{Database, Transaction};
+
+    /// Returns the unique value that the second of two equal rows would have had.
+    async fn duplicate(database: &Database, columns: &str) -> String {
+        let mut write = database.begin().await.unwrap();
+        write.run("CREATE TABLE things (id TEXT PRIMARY KEY, kind TEXT, name TEXT)").await.unwrap();
+        write.run("CREATE UNIQUE INDEX things_name ON things (kind, name)").await.unwrap();
+        let insert = async |write: &mut Transaction, values: &str| {
+            let sql = format!("INSERT INTO things ({columns}) VALUES ({values})");
+            write.execute(sql, Parameters::default()).await
+        };
+        insert(&mut write, "'1', 'a', 'b'").await.unwrap();
+        match insert(&mut write, "'2', 'a', 'b'").await {
+            Err(DatabaseError::Duplicate { unique }) => unique,
+            other => panic!("no duplicate: {other:?}"),
+        }
+    }
+
+    #[rstest]
+    #[case("id, kind, name", "things.kind, things.name", "things_name")]
+    #[case("name, id, kind", "things.id", "things_pkey")]
+    #[tokio::test]
+    async fn a_duplicate_names_what_is_unique(#[case] columns: &str, #[case] sqlite: &str, #[case] postgres: &str) {
+        on_sqlite(async |database| assert_eq!(duplicate(database, columns).await, sqlite)).await;
+        on_postgresql(async |database| assert_eq!(duplicate(database, columns).await, postgres)).await;
+    }
 
     #[test]
     fn codes_of_both_databases_are_classified() {
