@@ -1,4 +1,5 @@
-//! SQLite or PostgreSQL for a component: connections, statements, migrations, metrics and probes.
+//! SQLite or PostgreSQL for a component: connections, statements, migrations, metrics and probes; encryption of values at
+//! rest.
 //!
 //! A component opens its [`Database`] as a [`Component`], applies its [`Schema`], and then reads and writes with one text of
 //! SQL for both databases: [`Parameters`] and [`Statements`] hide where they differ. `hyperfleet-api` is the largest user.
@@ -8,6 +9,7 @@
 //! - [`DatabaseError`] states what the caller can do: wait ([`DatabaseError::is_unavailable`]) or repeat the transaction at
 //!   once ([`DatabaseError::is_contended`]). No method retries.
 //! - [`Database::make_checkpoints`] runs beside the component for as long as it serves.
+//! - A [`sealed::Keyring`] encrypts what must not be readable in the database, its backups and its log.
 //! - The component registers [`Database::meter`] and [`Database::connections`] as metrics under names of its own.
 //!
 //! | invariant | test |
@@ -17,6 +19,8 @@
 //! | A migration is applied once, in order, as a whole, and not to the database of another program. | `schema::tests` |
 //! | SQLite's log stays short while writes go on. | `checkpoint::tests` |
 //! | A full disk is noticed, and again when it has room. | `probe::tests` |
+//! | An encrypted value is opened at its place only, with the key that encrypted it, and by every later version. | `sealed::tests` |
+//! | Nothing prints a key or a password. | `sealed::tests::nothing_prints_a_key`, `connect::tests` |
 //! | An error of either database has the class that tells what to do. | `error::tests` |
 //!
 //! ```
@@ -66,6 +70,7 @@ pub mod meter;
 pub mod pools;
 mod probe;
 pub mod schema;
+pub mod sealed;
 pub mod sql;
 pub mod statements;
 #[cfg(test)]

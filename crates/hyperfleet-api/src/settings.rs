@@ -13,12 +13,13 @@ use std::str::FromStr;
 use crate::authorization::Grants;
 use crate::entity::Registry;
 use crate::http::tenant::TenantHeaders;
-use crate::sealed::Keyring;
+use crate::sealed;
 use crate::store::Retention;
 use daemon::environment::Environment;
 use daemon::host::is_loopback;
 use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, configuration, unreadable};
+use database::sealed::{KeyBytes, Keyring};
 use database::{PoolSettings, Source};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::{Digest as _, Sha256};
@@ -157,14 +158,15 @@ impl Settings {
         let PullSecret { keys, digest_key_file, .. } = &self.pull_secret;
         let mut read = Vec::new();
         for (index, KeySettings { id, file }) in keys.iter().enumerate() {
-            read.push((id.clone(), key(file, &format!("pull_secret.keys[{index}].file"))?));
+            let bytes = key(file, &format!("pull_secret.keys[{index}].file"))?;
+            read.push(KeyBytes { id: id.clone(), bytes });
         }
         if read.is_empty() && self.database.dialect == Dialect::Sqlite {
             let key = embedded_key(&self.database.path)?;
             // A name that follows from the key distinguishes it from a later one.
             let digest = Sha256::digest(key.expose_secret());
             let id = digest.iter().take(4).fold("embedded-".to_owned(), |id, byte| format!("{id}{byte:02x}"));
-            read.push((id, key));
+            read.push(KeyBytes { id, bytes: key });
         }
         if read.is_empty() {
             return Ok(None);
@@ -178,7 +180,7 @@ impl Settings {
                 Ok(SecretSlice::from(bytes))
             }
         });
-        let keyring = Keyring::new(read, digest_key.transpose()?);
+        let keyring = sealed::keyring(read, digest_key.transpose()?);
         keyring.map(Some).ok_or_else(|| "pull_secret.keys: cannot be used".to_owned())
     }
 
