@@ -1,0 +1,5 @@
+//! Accounts at image registries.
+pub mod contract;
+pub mod error;
+pub mod name;
+pub mod probe;
