@@ -1,0 +1,79 @@
+//! The calls of a registry: its rate, shared by lanes.
+//!
+//! Each granted call moves the time `next` by the interval of the rate. A lane may run ahead of the clock by its lead, and a
+//! more urgent lane has a longer one: while calls are scarce, the urgent lanes keep `next` beyond the reach of the others,
+//! and there are always calls left for a lane above.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::credential::later;
+use crate::state::Lane;
+
+/// The lead of the least urgent lane, in calls.
+const LEAST_LEAD: u32 = 1;
+
+/// The budget of a registry, which all replicas share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The time at which the calls that were granted are paid off.
+    pub next: Timestamp,
+    /// The time until which the registry has asked to be left alone.
+    pub blocked_until: Timestamp,
+}
+
+/// The answer to a lane that wants to make a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// It may, and this is [`Budget::next`] now.
+    Granted(Timestamp),
+    /// It may not before this time.
+    Wait(Timestamp),
+}
+
+/// Decides if a lane may make a call now. `per_minute` is the rate of the registry; 0 grants nothing.
+pub fn grant(budget: &Budget, per_minute: u32, lane: Lane, now: Timestamp) -> Grant {
+    let Some(interval) = interval(per_minute) else { return Grant::Wait(later(now, Duration::from_mins(1))) };
+    if budget.blocked_until > now {
+        return Grant::Wait(budget.blocked_until);
+    }
+    let next = budget.next.max(now);
+    let earliest = earlier(next, interval.saturating_mul(lead(per_minute, lane) - 1));
+    if earliest <= now { Grant::Granted(later(next, interval)) } else { Grant::Wait(earliest) }
+}
+
+/// Returns the calls that a lane may make now.
+pub fn remaining(budget: &Budget, per_minute: u32, lane: Lane, now: Timestamp) -> u64 {
+    let Some(interval) = interval(per_minute).filter(|_| budget.blocked_until <= now) else { return 0 };
+    let used = budget.next.max(now).duration_since(now);
+    let lead = SignedDuration::try_from(interval.saturating_mul(lead(per_minute, lane))).unwrap_or_default();
+    let (left, interval) = ((lead - used).as_micros(), interval.as_micros().max(1));
+    u64::try_from(left).map_or(0, |left| u64::try_from(u128::from(left) / interval).unwrap_or(0))
+}
+
+/// Returns the time after which calls are made at a rate, and the longest soak is over; `None` at a rate of 0.
+pub fn eta(now: Timestamp, calls: u64, per_minute: u32, soak: Duration) -> Option<Timestamp> {
+    let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+    interval(per_minute).map(|interval| later(now, interval.saturating_mul(calls).saturating_add(soak)))
+}
+
+/// Returns the most urgent of the lanes that want a call, which gets it.
+pub fn first(waiting: &[Lane]) -> Option<Lane> {
+    waiting.iter().copied().min_by_key(|lane| lane.rank())
+}
+
+/// Returns the lead of a lane in calls: a quarter of a minute for the most urgent, a fifth of that less for each below.
+fn lead(per_minute: u32, lane: Lane) -> u32 {
+    let whole = (per_minute / 4).max(LEAST_LEAD + Lane::ALL.len() as u32 - 1);
+    let steps = Lane::ALL.len() as u32;
+    (whole * (steps - lane.rank()) / steps).max(LEAST_LEAD)
+}
+
+fn interval(per_minute: u32) -> Option<Duration> {
+    Duration::from_mins(1).checked_div(per_minute)
+}
+
+fn earlier(time: Timestamp, by: Duration) -> Timestamp {
+    time.saturating_sub(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MIN)
+}

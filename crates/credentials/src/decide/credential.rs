@@ -1,0 +1,178 @@
+//! The next step of one credential.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use registry_account::contract::Capabilities;
+
+use super::retire;
+use crate::credential::{Credential, Naming, NodesEvidence, Policy, Successor};
+use crate::reason::Reason;
+use crate::state::{Action, Lane, State};
+
+/// The facts of a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The credential.
+    pub credential: &'a Credential,
+    /// The newer credential of its cluster.
+    pub successor: Option<&'a Successor>,
+    /// The capabilities of its registry.
+    pub capabilities: &'a Capabilities,
+    /// The rules of its registry.
+    pub policy: &'a Policy,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// The next step of a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The outward action; `None` if there is none now.
+    pub action: Option<Action>,
+    /// The state after the action has succeeded; without an action, the state from now on.
+    pub next: State,
+    /// The reason.
+    pub reason: Reason,
+    /// The earliest time of the next decision; `None` together with an action or another state means now, otherwise that
+    /// something else has to change first.
+    pub not_before: Option<Timestamp>,
+}
+
+// === impl Step ===
+
+impl Step {
+    pub(super) fn act(action: Action, next: State, reason: Reason) -> Self {
+        Self { action: Some(action), next, reason, not_before: None }
+    }
+
+    pub(super) fn advance(next: State, reason: Reason) -> Self {
+        Self { action: None, next, reason, not_before: None }
+    }
+}
+
+// === impl Facts ===
+
+impl Facts<'_> {
+    pub(super) fn wait(&self, reason: Reason, not_before: Option<Timestamp>) -> Step {
+        Step { action: None, next: self.credential.state, reason, not_before }
+    }
+
+    /// Waits before the next observation.
+    pub(super) fn wait_for(&self, reason: Reason, time: Duration) -> Step {
+        self.wait(reason, Some(later(self.now, time)))
+    }
+
+    pub(super) fn observe(&self, action: Action, reason: Reason) -> Step {
+        Step::act(action, self.credential.state, reason)
+    }
+
+    /// Returns true if an observation is no older than that.
+    pub(super) fn is_within(&self, at: Timestamp, age: Duration) -> bool {
+        later(at, age) > self.now
+    }
+}
+
+/// Returns the next step of a credential.
+pub fn step(facts: &Facts<'_>) -> Step {
+    let Facts { credential, now, .. } = *facts;
+    let record = &credential.record;
+    if credential.state.is_final() {
+        return facts.wait(Reason::Done, None);
+    }
+    if let Some(retry) = record.retry_at.filter(|retry| *retry > now) {
+        return facts.wait(record.failure.unwrap_or(Reason::Retrying), Some(retry));
+    }
+    match credential.state {
+        State::Retiring => retire::retiring(facts),
+        State::Dead => retire::dead(facts),
+        _ => retire::begin(facts).unwrap_or_else(|| forward(facts)),
+    }
+}
+
+/// Returns the lane of an action for a credential.
+pub fn lane(credential: &Credential, action: Action) -> Lane {
+    if credential.record.order.as_ref().is_some_and(|order| order.break_glass) {
+        return Lane::BreakGlass;
+    }
+    if action.observes() {
+        return Lane::Audit;
+    }
+    match (&credential.cluster, credential.replaces) {
+        _ if credential.state == State::Retiring => Lane::Rotation,
+        (None, _) => Lane::Refill,
+        (Some(_), None) => Lane::NewCluster,
+        (Some(_), Some(_)) => Lane::Rotation,
+    }
+}
+
+/// The way to adoption.
+fn forward(facts: &Facts<'_>) -> Step {
+    let credential = facts.credential;
+    match credential.state {
+        State::Reserved => Step::act(Action::Create, State::Created, Reason::ToCreate),
+        State::Created => Step::act(Action::Permit, State::Permitted, Reason::ToPermit),
+        State::Permitted => {
+            let next = if credential.cluster.is_some() { State::Probed } else { State::Pooled };
+            Step::act(Action::Probe, next, Reason::ToProbe)
+        }
+        State::Pooled if credential.cluster.is_none() => facts.wait(Reason::InPool, None),
+        State::Pooled => Step::advance(State::Probed, Reason::ToPublish),
+        State::Probed => Step::act(Action::Publish, State::Published, Reason::ToPublish),
+        State::Published => adoption(facts),
+        _ => in_use(facts),
+    }
+}
+
+/// The evidence of adoption, part by part.
+fn adoption(facts: &Facts<'_>) -> Step {
+    let Facts { credential, capabilities, policy, now, .. } = *facts;
+    let (record, evidence) = (&credential.record, &credential.record.evidence);
+    let displaced = evidence.document.as_ref().is_some_and(|document| document.naming == Naming::NotNamed);
+    let is_late = record.published.is_some_and(|published| later(published, policy.deadline) <= now);
+    let has_nodes = evidence.nodes.is_some() || policy.nodes == NodesEvidence::Renounced;
+    let late = |reason, named| if is_late { named } else { reason };
+    if displaced || evidence.report.is_none() || !has_nodes {
+        let reason = match (displaced, &evidence.report) {
+            (true, _) => Reason::Displaced,
+            (false, None) => late(Reason::AwaitingReport, Reason::NeverReported),
+            (false, Some(_)) => late(Reason::AwaitingNodes, Reason::NodesNeverReported),
+        };
+        return match evidence.looked.filter(|looked| facts.is_within(*looked, policy.interval)) {
+            Some(looked) => facts.wait(reason, Some(later(looked, policy.interval))),
+            None => facts.observe(Action::ObserveAdoption, reason),
+        };
+    }
+    if evidence.first_pull.is_none() {
+        if !capabilities.usage_log {
+            return facts.wait(Reason::NoUsageLog, None);
+        }
+        let reason = late(Reason::AwaitingFirstPull, Reason::NeverPulled);
+        return match evidence.usage.as_ref().filter(|usage| facts.is_within(usage.at, policy.interval)) {
+            Some(usage) => facts.wait(reason, Some(later(usage.at, policy.interval))),
+            None => facts.observe(Action::ObserveUsage, reason),
+        };
+    }
+    Step::advance(State::Adopted, Reason::InUse)
+}
+
+/// A credential in use is looked at slowly, so that the end of its cluster is noticed.
+fn in_use(facts: &Facts<'_>) -> Step {
+    let Facts { credential, policy, successor, .. } = *facts;
+    let naming = credential.record.evidence.document.as_ref();
+    let reason = match (successor, naming.map(|seen| seen.naming)) {
+        (Some(_), _) => Reason::AwaitingSuccessor,
+        (None, Some(Naming::NotNamed)) => Reason::Displaced,
+        (None, _) => Reason::InUse,
+    };
+    match naming.filter(|seen| facts.is_within(seen.at, policy.resync)) {
+        Some(seen) => facts.wait(reason, Some(later(seen.at, policy.resync))),
+        None => facts.observe(Action::ObserveDocument, reason),
+    }
+}
+
+/// Returns the time that much later.
+pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
+    time.saturating_add(jiff::SignedDuration::try_from(by).unwrap_or(jiff::SignedDuration::MAX))
+        .unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,101 @@
+//! Reads of the ledger.
+
+use database::{Parameters, Row};
+use registry_account::name::{AccountName, CredentialId};
+
+use super::handle::{Ledger, LedgerError};
+use super::model::{Entry, KnownAccount};
+use super::rows::{self, COLUMNS};
+use crate::credential::{Credential, RegistryName, Successor};
+use crate::reason::Reason;
+use crate::state::State;
+
+/// The most events of a credential that are read, newest first.
+const MAX_EVENTS: usize = 1000;
+
+// === impl Ledger ===
+
+impl Ledger {
+    /// Reads a credential.
+    pub async fn get(&self, id: CredentialId) -> Result<Option<Credential>, LedgerError> {
+        Ok(self.select("id = ", rows::text(id)).await?.pop())
+    }
+
+    /// Reads the credentials of a cluster's id, of all its incarnations, oldest first.
+    pub async fn of_cluster(&self, cluster: &str) -> Result<Vec<Credential>, LedgerError> {
+        self.select("cluster_id = ", rows::text(cluster)).await
+    }
+
+    /// Reads the credentials that are in a state for a reason, such as those whose clusters never reported.
+    pub async fn with_reason(&self, reason: Reason) -> Result<Vec<Credential>, LedgerError> {
+        self.select("reason = ", rows::text(reason)).await
+    }
+
+    /// Reads the account that a pull secret names.
+    pub async fn of_login(&self, registry: &RegistryName, login: &str) -> Result<Option<Credential>, LedgerError> {
+        // The name of an account follows the organization, where there is one.
+        let account = login.rsplit(['+', '|', '$']).next().unwrap_or(login);
+        let found = self.select("account = ", rows::text(account)).await?;
+        let is_it = |credential: &Credential| {
+            credential.registry == *registry && credential.record.login.as_deref() == Some(login)
+        };
+        Ok(found.into_iter().find(is_it))
+    }
+
+    /// Reads the credential that replaces another one.
+    pub async fn successor(&self, id: CredentialId) -> Result<Option<Successor>, LedgerError> {
+        let found = self.select("slot IS NOT NULL AND replaces = ", rows::text(id)).await?;
+        Ok(found.into_iter().next_back().map(|credential| Successor {
+            id: credential.id,
+            state: credential.state,
+            published: credential.record.published,
+            adopted: credential.record.adopted,
+        }))
+    }
+
+    /// Reads the events of a credential, oldest first: the newest 1,000.
+    pub async fn events(&self, id: CredentialId) -> Result<Vec<Entry>, LedgerError> {
+        let mut parameters = Parameters::default();
+        let key = parameters.add(rows::text(id));
+        let sql = format!(
+            "SELECT credential, cluster_id, actor, action, outcome, reason, remark, time FROM credential_events \
+             WHERE credential = {key} ORDER BY number DESC LIMIT {MAX_EVENTS}"
+        );
+        let rows = self.database().fetch(sql, parameters).await?;
+        Ok(rows.iter().rev().map(rows::entry).collect::<Result<_, _>>()?)
+    }
+
+    /// Returns those of some accounts of a registry that the ledger knows.
+    pub async fn known(
+        &self,
+        registry: &RegistryName,
+        accounts: &[AccountName],
+    ) -> Result<Vec<KnownAccount>, LedgerError> {
+        let mut known = Vec::new();
+        for accounts in accounts.chunks(500) {
+            let names: Vec<String> = accounts.iter().map(ToString::to_string).collect();
+            let mut parameters = Parameters::default();
+            let registry = parameters.add(rows::text(registry));
+            let names = parameters.one_of(self.database().dialect(), "account", &names);
+            let sql = format!("SELECT account, id, state FROM credentials WHERE registry = {registry} AND {names}");
+            for row in self.database().fetch(sql, parameters).await? {
+                known.push(known_account(&row)?);
+            }
+        }
+        Ok(known)
+    }
+
+    async fn select(&self, condition: &'static str, value: database::Value) -> Result<Vec<Credential>, LedgerError> {
+        let mut parameters = Parameters::default();
+        let value = parameters.add(value);
+        let sql = format!("SELECT {COLUMNS} FROM credentials WHERE {condition}{value} ORDER BY id");
+        let rows = self.database().fetch(sql, parameters).await?;
+        Ok(rows.iter().map(|row| rows::credential(row).map(|row| row.credential)).collect::<Result<_, _>>()?)
+    }
+}
+
+fn known_account(row: &Row) -> Result<KnownAccount, LedgerError> {
+    let account = row.text(0)?.parse().map_err(|_invalid| rows::damaged("credentials.account"))?;
+    let state = State::parse(&row.text(2)?).ok_or(rows::damaged("credentials.state"))?;
+    Ok(KnownAccount { account, credential: rows::id(&row.text(1)?)?, state })
+}

@@ -1,0 +1,22 @@
+//! Migrations of the schema, oldest first. Migrations are only ever added.
+
+use database::{Component, Migration, Schema};
+
+/// The ledger as a user of its database.
+pub const COMPONENT: Component = Component {
+    application: "pull-secret-credentials",
+    tables: &["credentials", "credential_events", "registry_budgets", "write_probe"],
+    url_setting: "DATABASE_URL",
+    ssl_mode_setting: "database.ssl.mode",
+};
+
+/// The schema of the ledger.
+pub const SCHEMA: Schema = Schema {
+    migrations: &[Migration {
+        id: "0001-credentials",
+        sqlite: include_str!("schema/0001-credentials.sqlite.sql"),
+        postgres: include_str!("schema/0001-credentials.postgres.sql"),
+    }],
+    table: "credentials_migrations",
+    lock: 7_310_455_120_886,
+};

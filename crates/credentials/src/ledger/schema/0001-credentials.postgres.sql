@@ -1,0 +1,60 @@
+-- Credentials. `record` holds what is not searched for. Times are microseconds since 1970; a `due` of the greatest number waits
+-- for a change. `slot` is the place in the life of a cluster that only one credential has.
+CREATE TABLE credentials (
+  id           TEXT COLLATE "C" PRIMARY KEY,
+  registry     TEXT COLLATE "C" NOT NULL,
+  account      TEXT COLLATE "C" NOT NULL,
+  state        TEXT COLLATE "C" NOT NULL,
+  reason       TEXT COLLATE "C" NOT NULL,
+  cluster_id   TEXT COLLATE "C",
+  incarnation  BIGINT,
+  replaces     TEXT COLLATE "C",
+  slot         TEXT COLLATE "C",
+  record       TEXT NOT NULL,
+  password     TEXT,
+  lane         BIGINT NOT NULL,
+  due          BIGINT NOT NULL,
+  leased_by    TEXT,
+  leased_until BIGINT NOT NULL,
+  version      BIGINT NOT NULL
+);
+
+-- The name of an account is used once.
+CREATE UNIQUE INDEX credentials_account ON credentials (registry, account);
+CREATE UNIQUE INDEX credentials_slot ON credentials (slot);
+CREATE INDEX credentials_due ON credentials (registry, lane, due);
+CREATE INDEX credentials_state ON credentials (registry, state, id);
+CREATE INDEX credentials_cluster ON credentials (cluster_id, id);
+CREATE INDEX credentials_replaces ON credentials (replaces);
+
+CREATE TABLE credential_events (
+  number     BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  credential TEXT COLLATE "C" NOT NULL,
+  registry   TEXT NOT NULL,
+  cluster_id TEXT,
+  actor      TEXT NOT NULL,
+  action     TEXT NOT NULL,
+  outcome    TEXT NOT NULL,
+  reason     TEXT NOT NULL,
+  remark     TEXT,
+  time       BIGINT NOT NULL
+);
+
+CREATE INDEX credential_events_credential ON credential_events (credential, number);
+
+CREATE FUNCTION credential_events_are_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'events are only ever added';
+END
+$$;
+CREATE TRIGGER credential_events_stay BEFORE UPDATE OR DELETE ON credential_events
+FOR EACH ROW EXECUTE FUNCTION credential_events_are_kept();
+
+-- The calls of each registry, shared by all replicas.
+CREATE TABLE registry_budgets (
+  registry      TEXT COLLATE "C" PRIMARY KEY,
+  next          BIGINT NOT NULL,
+  blocked_until BIGINT NOT NULL
+);
+
+CREATE TABLE write_probe (id BIGINT PRIMARY KEY, time BIGINT NOT NULL, filler TEXT NOT NULL);

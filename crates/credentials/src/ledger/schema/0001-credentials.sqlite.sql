@@ -1,0 +1,57 @@
+-- Credentials. `record` holds what is not searched for. Times are microseconds since 1970; a `due` of the greatest number waits
+-- for a change. `slot` is the place in the life of a cluster that only one credential has.
+CREATE TABLE credentials (
+  id           TEXT PRIMARY KEY,
+  registry     TEXT NOT NULL,
+  account      TEXT NOT NULL,
+  state        TEXT NOT NULL,
+  reason       TEXT NOT NULL,
+  cluster_id   TEXT,
+  incarnation  INTEGER,
+  replaces     TEXT,
+  slot         TEXT,
+  record       TEXT NOT NULL,
+  password     TEXT,
+  lane         INTEGER NOT NULL,
+  due          INTEGER NOT NULL,
+  leased_by    TEXT,
+  leased_until INTEGER NOT NULL,
+  version      INTEGER NOT NULL
+) STRICT;
+
+-- The name of an account is used once.
+CREATE UNIQUE INDEX credentials_account ON credentials (registry, account);
+CREATE UNIQUE INDEX credentials_slot ON credentials (slot);
+CREATE INDEX credentials_due ON credentials (registry, lane, due);
+CREATE INDEX credentials_state ON credentials (registry, state, id);
+CREATE INDEX credentials_cluster ON credentials (cluster_id, id);
+CREATE INDEX credentials_replaces ON credentials (replaces);
+
+CREATE TABLE credential_events (
+  number     INTEGER PRIMARY KEY AUTOINCREMENT,
+  credential TEXT NOT NULL,
+  registry   TEXT NOT NULL,
+  cluster_id TEXT,
+  actor      TEXT NOT NULL,
+  action     TEXT NOT NULL,
+  outcome    TEXT NOT NULL,
+  reason     TEXT NOT NULL,
+  remark     TEXT,
+  time       INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX credential_events_credential ON credential_events (credential, number);
+
+CREATE TRIGGER credential_events_stay BEFORE UPDATE ON credential_events
+BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END;
+CREATE TRIGGER credential_events_remain BEFORE DELETE ON credential_events
+BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END;
+
+-- The calls of each registry, shared by all replicas.
+CREATE TABLE registry_budgets (
+  registry      TEXT PRIMARY KEY,
+  next          INTEGER NOT NULL,
+  blocked_until INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE write_probe (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, filler TEXT NOT NULL) STRICT;

@@ -1,0 +1,115 @@
+//! Reasons of decisions about a credential: one closed list for logs, metrics, events and explanations.
+
+fleet_model::reasons! {
+    /// The reason for which a credential moves, or waits.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    pub enum Reason {
+        /// The account is not created yet.
+        ToCreate,
+        /// The account has no permission to pull yet.
+        ToPermit,
+        /// The credential was not tried yet.
+        ToProbe,
+        /// The pull secret of the cluster does not name it yet.
+        ToPublish,
+        /// The credential waits for a cluster.
+        InPool,
+        /// The adapter has not reported the generation that names the credential yet.
+        AwaitingReport,
+        /// The adapter has not reported that generation within the deadline: see `pull-secret explain cluster`. Nothing is
+        /// revoked.
+        NeverReported,
+        /// Not all nodes are known to have the revision yet.
+        AwaitingNodes,
+        /// Not all nodes were known to have the revision within the deadline. Nothing is revoked.
+        NodesNeverReported,
+        /// No node has pulled with the new account yet.
+        AwaitingFirstPull,
+        /// No node has pulled with the new account within the deadline. Nothing is revoked.
+        NeverPulled,
+        /// The registry does not tell who has used an account: a person must attest it.
+        NoUsageLog,
+        /// Another change of the cluster's pull secret has displaced the credential: publish it again, or retire it.
+        Displaced,
+        /// The cluster uses the credential.
+        InUse,
+        /// The newer credential of the cluster is not adopted yet.
+        AwaitingSuccessor,
+        /// The old credential has not been quiet for the quiet time yet.
+        AwaitingQuiet,
+        /// The old credential is still used.
+        StillUsed,
+        /// The registry has more usage than could be read: silence is not proven.
+        UsageIncomplete,
+        /// The old credential is quiet; its retirement is to be approved by a person.
+        AwaitingApproval,
+        /// The pull secret of the cluster names the credential: it is not deleted.
+        StillNamed,
+        /// A newer credential of the cluster is adopted.
+        Superseded,
+        /// The cluster does not exist any more.
+        ClusterGone,
+        /// A person has ordered the retirement.
+        Ordered,
+        /// A person has ordered the revocation at once, whatever uses the credential.
+        BreakGlass,
+        /// The account's name belongs to another account: another one is reserved.
+        NameSpent,
+        /// The registry has kept something else than what was sent: the account is deleted, another one is reserved.
+        Corrupt,
+        /// The account has disappeared from the registry: another one is reserved.
+        AccountLost,
+        /// A request to create the account, or to publish the credential, may still be on its way.
+        AwaitingLateRequest,
+        /// The account is disabled; it is deleted later.
+        Disabled,
+        /// The account is to be deleted.
+        ToDelete,
+        /// The account is deleted; the registry has not refused the password yet.
+        AwaitingRefusal,
+        /// Tokens that were issued before the deletion may still be good.
+        AwaitingTokenExpiry,
+        /// Nothing is left to do.
+        Done,
+        /// The call failed and is retried.
+        Retrying,
+        /// It is not known if the call was carried out; the registry or the API is asked again.
+        Ambiguous,
+        /// The identity of this service lacks a permission, or the configuration is wrong: mend it; retried slowly.
+        Denied,
+        /// The rate of the registry is exhausted; the call waits for its turn.
+        RateLimited,
+        /// The probe does not find the permission to pull: check the permissions that accounts share; retried slowly.
+        ProbeRefused,
+        /// The registry still accepts the password after the deletion.
+        StillAccepted,
+        /// The cluster has changed since it was read; it is read again.
+        ClusterChanged,
+        /// The pull secret of the cluster names a newer credential: this one is not published.
+        NewerPublished,
+        /// The cluster has no inline pull secret that this service may read and write.
+        NotWritable,
+    }
+}
+
+// === impl Reason ===
+
+impl Reason {
+    /// Returns true for causes that a person has to mend.
+    pub fn needs_a_person(self) -> bool {
+        matches!(
+            self,
+            Self::NeverReported
+                | Self::NodesNeverReported
+                | Self::NeverPulled
+                | Self::NoUsageLog
+                | Self::Displaced
+                | Self::AwaitingApproval
+                | Self::StillNamed
+                | Self::Denied
+                | Self::ProbeRefused
+                | Self::StillAccepted
+                | Self::NotWritable
+        )
+    }
+}

@@ -1,0 +1,11 @@
+//! The worker: claims a due row, records the action, carries it out, records the answer.
+
+mod act;
+pub mod clusters;
+mod outcome;
+mod served;
+mod worker;
+
+pub use clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
+pub use served::{Served, Sources};
+pub use worker::{RunError, Turn, Worker};

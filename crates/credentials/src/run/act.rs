@@ -1,0 +1,212 @@
+//! The outward actions, one call each.
+
+use jiff::{SignedDuration, Timestamp};
+use registry_account::contract::{Login, NewAccount, Registry, Usage};
+use registry_account::error::ErrorKind;
+
+use super::clusters::{Clusters, Document, Entry, Look, Looking};
+use super::outcome::{Effect, Trouble, of_cluster, of_probe, of_refusal, of_registry, user_only};
+use super::served::Served;
+use crate::credential::{ClusterRef, Credential, DocumentSeen, Naming, Proof, UsageSeen};
+use crate::ledger::{Ledger, Password};
+use crate::reason::Reason;
+use crate::state::Action;
+
+/// The longest chain of replacements that is followed.
+const MAX_CHAIN: usize = 1000;
+
+/// The means of an action.
+pub(super) struct Act<'a, R, C> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) served: &'a Served<R>,
+    pub(super) clusters: &'a C,
+    pub(super) credential: &'a Credential,
+    /// The time at which the action began.
+    pub(super) now: Timestamp,
+}
+
+// === impl Act ===
+
+impl<R: Registry, C: Clusters> Act<'_, R, C> {
+    /// Carries an action out and returns its effect.
+    pub(super) async fn carry_out(&self, action: Action) -> Result<Effect, Trouble> {
+        match action {
+            Action::Create => self.create().await,
+            Action::Permit => self.permit().await,
+            Action::Probe => self.probe().await,
+            Action::Publish => self.publish().await,
+            Action::ObserveUsage => self.usage().await,
+            Action::ObserveAdoption | Action::ObserveDocument => self.look().await,
+            Action::Disable => self.disable().await,
+            Action::Delete => self.delete().await,
+            Action::ConfirmRefused => self.confirm_refused().await,
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        Effect { record: self.credential.record.clone(), password: Password::Keep }
+    }
+
+    async fn login(&self) -> Result<Login, Trouble> {
+        let password = self.ledger.password(self.credential).await?;
+        let username = self.credential.record.login.clone();
+        let login = username.zip(password).map(|(username, password)| Login { username, password });
+        // Without a password there is nothing to try or to publish.
+        login.ok_or(Trouble::GiveUp(Reason::AccountLost))
+    }
+
+    async fn create(&self) -> Result<Effect, Trouble> {
+        let new = NewAccount {
+            name: self.credential.account.clone(),
+            credential: self.credential.id,
+            description: self.served.description.clone(),
+        };
+        let created = self.served.registry.create(&new).await.map_err(|error| of_registry(Action::Create, &error))?;
+        let mut effect = self.effect();
+        effect.record.created = Some(self.now);
+        effect.record.login = Some(created.account.login);
+        effect.password = Password::Set(created.password);
+        Ok(effect)
+    }
+
+    async fn permit(&self) -> Result<Effect, Trouble> {
+        let permitted = self.served.registry.permit(&self.credential.account).await;
+        permitted.map_err(|error| of_registry(Action::Permit, &error))?;
+        Ok(self.effect())
+    }
+
+    async fn probe(&self) -> Result<Effect, Trouble> {
+        let login = self.login().await?;
+        let finding = self.served.registry.probe(&login, &self.served.image).await;
+        of_probe(&finding, self.credential.record.attempts)?;
+        let mut effect = self.effect();
+        effect.record.probed = Some(self.now);
+        Ok(effect)
+    }
+
+    /// Writes the entry, over nothing, over an entry that is not of the ledger, or over one that this credential replaces.
+    async fn publish(&self) -> Result<Effect, Trouble> {
+        let cluster = self.cluster()?;
+        let (host, login) = (self.served.registry.host(), self.login().await?);
+        let generation = self.credential.record.generation;
+        let looking = Looking { cluster, host, login: &login, generation };
+        let look = self.clusters.look(&looking).await.map_err(|error| of_cluster(&error))?;
+        let Look::Here(document) = look else { return Err(Trouble::ClusterGone) };
+        let generation = if document.is_same {
+            // An earlier answer was lost.
+            document.generation
+        } else {
+            if let Some(user) = &document.user
+                && !self.may_replace(user).await?
+            {
+                return Err(Trouble::slowly(Reason::NewerPublished));
+            }
+            let entry = Entry { host, login: &login };
+            let published = self.clusters.publish(cluster, &entry, document.generation).await;
+            published.map_err(|error| of_cluster(&error))?
+        };
+        let mut effect = self.effect();
+        effect.record.generation = generation;
+        effect.record.published = Some(self.now);
+        effect.record.evidence.document = Some(DocumentSeen { at: self.now, naming: Naming::Named });
+        Ok(effect)
+    }
+
+    /// Returns true for a user that the ledger does not know, and for one that this credential replaces, directly or not.
+    async fn may_replace(&self, user: &str) -> Result<bool, Trouble> {
+        let Some(found) = self.ledger.of_login(&self.credential.registry, user).await? else { return Ok(true) };
+        let mut before = self.credential.replaces;
+        for _each in 0..MAX_CHAIN {
+            let Some(id) = before else { return Ok(false) };
+            if id == found.id {
+                return Ok(true);
+            }
+            before = self.ledger.get(id).await?.and_then(|credential| credential.replaces);
+        }
+        Ok(false)
+    }
+
+    fn cluster(&self) -> Result<&ClusterRef, Trouble> {
+        self.credential.cluster.as_ref().ok_or(Trouble::slowly(Reason::Denied))
+    }
+
+    async fn look(&self) -> Result<Effect, Trouble> {
+        let cluster = self.cluster()?;
+        let record = &self.credential.record;
+        let login = user_only(record.login.clone().unwrap_or_default());
+        let looking = Looking {
+            cluster,
+            host: self.served.registry.host(),
+            login: &login,
+            generation: record.generation,
+        };
+        let look = self.clusters.look(&looking).await.map_err(|error| of_cluster(&error))?;
+        let mut effect = self.effect();
+        let evidence = &mut effect.record.evidence;
+        evidence.looked = Some(self.now);
+        let naming = match look {
+            Look::Gone => Naming::ClusterGone,
+            Look::Here(Document { user, report, nodes, .. }) => {
+                let is_named = user.as_ref() == Some(&login.username);
+                if is_named && record.published.is_some() {
+                    evidence.report = evidence.report.take().or(report);
+                    evidence.nodes = evidence.nodes.take().or(nodes);
+                }
+                if is_named { Naming::Named } else { Naming::NotNamed }
+            }
+        };
+        evidence.document = Some(DocumentSeen { at: self.now, naming });
+        Ok(effect)
+    }
+
+    async fn usage(&self) -> Result<Effect, Trouble> {
+        let record = &self.credential.record;
+        let quiet = SignedDuration::try_from(self.served.policy.quiet).unwrap_or(SignedDuration::MAX);
+        let window = self.now.saturating_sub(quiet).unwrap_or(Timestamp::MIN);
+        // Without a pull so far, all pulls count; later, those of the quiet time.
+        let since = record.probed.filter(|_| record.evidence.first_pull.is_none()).map_or(window, |probed| probed.min(window));
+        let usage = self.served.registry.usage(&self.credential.account, since).await;
+        let usage = usage.map_err(|error| of_registry(Action::ObserveUsage, &error))?;
+        let Usage { first_pull, last_pull, complete, .. } = usage;
+        let mut effect = self.effect();
+        let evidence = &mut effect.record.evidence;
+        if let Some(first) = first_pull.filter(|_| evidence.first_pull.is_none()) {
+            let source = format!("usage log of registry {}: pull at {first}", self.credential.registry);
+            evidence.first_pull = Some(Proof { at: self.now, source });
+        }
+        let last_pull = last_pull.max(evidence.usage.as_ref().and_then(|usage| usage.last_pull));
+        evidence.usage = Some(UsageSeen { at: self.now, last_pull, complete });
+        Ok(effect)
+    }
+
+    async fn disable(&self) -> Result<Effect, Trouble> {
+        match self.served.registry.disable(&self.credential.account).await {
+            Err(error) if error.kind != ErrorKind::NotFound => return Err(of_registry(Action::Disable, &error)),
+            _ => {}
+        }
+        let mut effect = self.effect();
+        effect.record.disabled = Some(self.now);
+        Ok(effect)
+    }
+
+    /// Deletes the account. The answer is the last word once no request that creates it can be on its way.
+    async fn delete(&self) -> Result<Effect, Trouble> {
+        let deleted = self.served.registry.delete(&self.credential.account).await;
+        let _existed = deleted.map_err(|error| of_registry(Action::Delete, &error))?;
+        let mut effect = self.effect();
+        let late = SignedDuration::try_from(self.served.policy.late).unwrap_or(SignedDuration::MAX);
+        let settled = effect.record.last_create.map(|created| created.saturating_add(late).unwrap_or(Timestamp::MAX));
+        effect.record.last_delete = Some(self.now);
+        effect.record.deleted = settled.is_none_or(|settled| settled <= self.now).then_some(self.now);
+        Ok(effect)
+    }
+
+    async fn confirm_refused(&self) -> Result<Effect, Trouble> {
+        let login = self.login().await?;
+        let finding = self.served.registry.probe(&login, &self.served.image).await;
+        of_refusal(&finding, self.credential.record.probed.is_some())?;
+        let mut effect = self.effect();
+        effect.record.dead = Some(self.now);
+        Ok(effect)
+    }
+}

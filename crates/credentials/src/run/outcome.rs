@@ -1,0 +1,153 @@
+//! Outcomes of actions: success with its effect on the record, or a failure by what to do about it.
+
+use std::time::Duration;
+
+use daemon::backoff::Backoff;
+use jiff::{SignedDuration, Timestamp};
+use registry_account::contract::Login;
+use registry_account::error::{AccountError, ErrorKind};
+use registry_account::probe::{Finding, Verdict};
+
+use super::clusters::{ClusterError, ClusterErrorKind};
+use crate::credential::Record;
+use crate::ledger::{LedgerError, Outcome, Password};
+use crate::reason::Reason;
+use crate::state::Action;
+
+/// Delays between attempts that may succeed soon.
+const SOON: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_mins(10)).with_jitter(20);
+/// Delay before the next attempt at what a person has to mend.
+const SLOWLY: Duration = Duration::from_mins(10);
+/// Delay where a registry that is exhausted does not name one.
+const RATE_DELAY: Duration = Duration::from_mins(1);
+/// Probes that may fail while permissions spread in the registry.
+const EARLY_PROBES: u32 = 5;
+
+/// The effect of an action that has succeeded.
+#[derive(Debug)]
+pub(super) struct Effect {
+    pub(super) record: Record,
+    pub(super) password: Password,
+}
+
+/// An action that has not succeeded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Another attempt follows.
+    Retry(Retry),
+    /// The rate of the registry is exhausted for that long.
+    Exhausted(Duration),
+    /// The name belongs to another account.
+    NameSpent,
+    /// The account is given up and deleted.
+    GiveUp(Reason),
+    /// The cluster of the credential does not exist any more.
+    ClusterGone,
+    /// Another replica may go on with the row: the ledger could not be read.
+    Abandon,
+}
+
+/// Another attempt.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Retry {
+    pub(super) reason: Reason,
+    pub(super) slowly: bool,
+    pub(super) after: Option<Duration>,
+}
+
+// === impl Trouble ===
+
+impl Trouble {
+    pub(super) fn soon(reason: Reason) -> Self {
+        Self::Retry(Retry { reason, slowly: false, after: None })
+    }
+
+    pub(super) fn slowly(reason: Reason) -> Self {
+        Self::Retry(Retry { reason, slowly: true, after: None })
+    }
+
+    /// Returns the outcome that the event shows.
+    pub(super) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Retry(Retry { reason: Reason::Ambiguous, .. }) => Outcome::Unknown,
+            _ => Outcome::Failed,
+        }
+    }
+}
+
+impl From<LedgerError> for Trouble {
+    fn from(error: LedgerError) -> Self {
+        if error.is_transient() { Self::Abandon } else { Self::slowly(Reason::Denied) }
+    }
+}
+
+// === impl Retry ===
+
+impl Retry {
+    /// Notes a failed attempt in a record.
+    pub(super) fn note(&self, record: &mut Record, now: Timestamp, random: f64) {
+        record.attempts = record.attempts.saturating_add(1);
+        let own = if self.slowly { SLOWLY } else { SOON.delay(record.attempts, random) };
+        let delay = SignedDuration::try_from(own.max(self.after.unwrap_or_default())).unwrap_or(SignedDuration::MAX);
+        record.retry_at = Some(now.saturating_add(delay).unwrap_or(Timestamp::MAX));
+        record.failure = Some(self.reason);
+    }
+}
+
+/// Classifies a failed call of a registry.
+pub(super) fn of_registry(action: Action, error: &AccountError) -> Trouble {
+    let retry = |reason| Trouble::Retry(Retry { reason, slowly: false, after: error.retry_after });
+    match error.kind {
+        ErrorKind::QuotaExceeded => Trouble::Exhausted(error.retry_after.unwrap_or(RATE_DELAY)),
+        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal if action.observes() => retry(Reason::Retrying),
+        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal => retry(Reason::Ambiguous),
+        ErrorKind::NameTaken => Trouble::NameSpent,
+        ErrorKind::Corrupt => Trouble::GiveUp(Reason::Corrupt),
+        ErrorKind::NotFound if action == Action::Permit => Trouble::GiveUp(Reason::AccountLost),
+        ErrorKind::NotFound
+        | ErrorKind::NotPrepared
+        | ErrorKind::PermissionDenied
+        | ErrorKind::Unauthenticated
+        | ErrorKind::Invalid
+        | ErrorKind::Unsupported => Trouble::slowly(Reason::Denied),
+    }
+}
+
+/// Classifies a failed call about a cluster.
+pub(super) fn of_cluster(error: &ClusterError) -> Trouble {
+    let retry = |reason, slowly| Trouble::Retry(Retry { reason, slowly, after: error.retry_after });
+    match error.kind {
+        ClusterErrorKind::Transient => retry(Reason::Retrying, false),
+        ClusterErrorKind::Ambiguous => retry(Reason::Ambiguous, false),
+        ClusterErrorKind::Changed => retry(Reason::ClusterChanged, false),
+        ClusterErrorKind::Denied => retry(Reason::Denied, true),
+        ClusterErrorKind::NotWritable => retry(Reason::NotWritable, true),
+    }
+}
+
+/// Judges the probe of a new credential.
+pub(super) fn of_probe(finding: &Finding, attempts: u32) -> Result<(), Trouble> {
+    match finding.verdict {
+        Verdict::Pulls => Ok(()),
+        Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
+        _ if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::ProbeRefused)),
+        _ => Err(Trouble::slowly(Reason::ProbeRefused)),
+    }
+}
+
+/// Judges the probe with the password of a deleted account.
+pub(super) fn of_refusal(finding: &Finding, was_proven: bool) -> Result<(), Trouble> {
+    match finding.verdict {
+        Verdict::Refused => Ok(()),
+        // Harbor answers so to a wrong password. The same password could pull before.
+        Verdict::NotPermitted if was_proven => Ok(()),
+        Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
+        Verdict::NotPermitted | Verdict::Pulls | Verdict::Accepted => Err(Trouble::soon(Reason::StillAccepted)),
+    }
+}
+
+/// Returns a login whose password is not needed, to compare users by.
+pub(super) fn user_only(username: String) -> Login {
+    Login { username, password: String::new().into() }
+}
+

@@ -1,0 +1,170 @@
+//! The worker of one replica.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use registry_account::contract::Registry;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::act::Act;
+use super::clusters::Clusters;
+use super::outcome::{Effect, Trouble};
+use super::served::{Served, Sources};
+use crate::credential::{ClusterRef, Credential, DocumentSeen, Naming, Record, RegistryName, Successor};
+use crate::decide::{self, Facts, Step};
+use crate::ledger::{
+    Call, Change, Claim, Claimed, Fresh, Ledger, LedgerError, Outcome, Password, Refill, Slot, Start, Started,
+};
+use crate::reason::Reason;
+use crate::state::{Action, Lane, State};
+
+/// Time between two looks for work, where there was none.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// A worker; any number of replicas share a ledger.
+#[derive(Debug)]
+pub struct Worker<R, C> {
+    /// The name of the replica, the actor in events.
+    pub name: String,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// The registries.
+    pub registries: BTreeMap<RegistryName, Served<R>>,
+    /// The clusters.
+    pub clusters: C,
+    /// Time and randomness.
+    pub sources: Sources,
+    /// Time for which a claimed row belongs to a replica. An action that takes longer than half of it is given up, and is
+    /// ambiguous. It must be shorter than [`Policy::late`](crate::credential::Policy::late).
+    pub lease: Duration,
+}
+
+/// The result of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A row was worked on.
+    Worked,
+    /// No row is due.
+    Idle,
+}
+
+/// A failed turn.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A registry is not configured.
+    #[error("registry {0} is not configured: add it, or retire its credentials first")]
+    UnknownRegistry(RegistryName),
+    /// No id can be made at this time.
+    #[error("the clock of this host is before 1970: set it")]
+    Clock,
+}
+
+// === impl Worker ===
+
+impl<R: Registry, C: Clusters> Worker<R, C> {
+    /// Works until it is stopped, on all registries at the same time. The step at work is finished first.
+    pub async fn run(&self, stop: &CancellationToken) {
+        join_all(self.registries.keys().map(|registry| self.serve(registry, stop))).await;
+    }
+
+    async fn serve(&self, registry: &RegistryName, stop: &CancellationToken) {
+        while !stop.is_cancelled() {
+            let turn = async {
+                let turn = self.turn(registry).await?;
+                let reserved = if turn == Turn::Idle { self.refill(registry).await? } else { 0 };
+                Ok::<_, RunError>(if reserved > 0 { Turn::Worked } else { turn })
+            };
+            match turn.await {
+                Ok(Turn::Worked) => continue,
+                Ok(Turn::Idle) => {}
+                Err(error) => tracing::warn!(%registry, %error, "cannot work on credentials; retrying"),
+            }
+            tokio::select! {
+                () = sleep(IDLE) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+
+    /// Works on the most urgent due credential of a registry: one step.
+    pub async fn turn(&self, registry: &RegistryName) -> Result<Turn, RunError> {
+        let served = self.served(registry)?;
+        let now = self.sources.now();
+        let budget = self.ledger.budget(registry).await?;
+        let has_call = |lane: &Lane| decide::budget::remaining(&budget, served.rate(), *lane, now) > 0;
+        let lane = Lane::ALL.into_iter().rev().find(has_call);
+        let until = later(now, self.lease);
+        let claim = Claim { worker: &self.name, registry, lane, now, until };
+        let Some(claimed) = self.ledger.claim(&claim).await? else { return Ok(Turn::Idle) };
+        self.step(served, claimed).await?;
+        Ok(Turn::Worked)
+    }
+
+    /// Reserves what the pool of a registry lacks. Returns the number.
+    pub async fn refill(&self, registry: &RegistryName) -> Result<u64, RunError> {
+        let served = self.served(registry)?;
+        let now = self.sources.now();
+        self.fresh(served)?;
+        let refill =
+            Refill { registry, target: served.pool, per_minute: served.rate(), actor: &self.name, now };
+        Ok(self.ledger.refill(&refill, &mut || self.sources.fresh(&served.prefix)).await?)
+    }
+
+    /// Returns the credential of a cluster that replaces another one, or is its first. It comes from the pool if there is one;
+    /// the same call again returns the same one.
+    pub async fn assign(
+        &self,
+        registry: &RegistryName,
+        cluster: ClusterRef,
+        replaces: Option<registry_account::name::CredentialId>,
+        actor: &str,
+    ) -> Result<Credential, RunError> {
+        let fresh = self.fresh(self.served(registry)?)?;
+        let slot = Slot { registry: registry.clone(), cluster, replaces };
+        Ok(self.ledger.assign(&slot, &fresh, actor, self.sources.now()).await?)
+    }
+
+    pub(crate) fn served(&self, registry: &RegistryName) -> Result<&Served<R>, RunError> {
+        self.registries.get(registry).ok_or_else(|| RunError::UnknownRegistry(registry.clone()))
+    }
+
+    fn fresh(&self, served: &Served<R>) -> Result<Fresh, RunError> {
+        self.sources.fresh(&served.prefix).ok_or(RunError::Clock)
+    }
+
+    async fn step(&self, served: &Served<R>, claimed: Claimed) -> Result<(), RunError> {
+        let successor = self.ledger.successor(claimed.credential.id).await?;
+        let step = decide_on(served, &claimed.credential, successor.as_ref(), self.sources.now());
+        match step.action {
+            Some(action) => self.act(served, claimed, successor.as_ref(), (action, step).into()).await,
+            None => self.advance(served, &claimed, successor.as_ref(), step).await,
+        }
+    }
+
+    /// Moves a credential to another state, or records the reason for which it waits.
+    async fn advance(
+        &self,
+        served: &Served<R>,
+        claimed: &Claimed,
+        successor: Option<&Successor>,
+        step: Step,
+    ) -> Result<(), RunError> {
+        let now = self.sources.now();
+        let mut record = claimed.credential.record.clone();
+        if step.next != claimed.credential.state {
+            (record.attempts, record.failure, record.retry_at) = (0, None, None);
+        }
+        if step.next == State::Adopted && claimed.credential.state == State::Published {
+            record.adopted = Some(now);
+        }
+        let password = if step.next == State::WaitedOut { Password::Erase } else { Password::Keep };
+        let result = Result { action: None, outcome: Outcome::Changed, state: step.next, reason: step.reason, record };
+        self.finish(served, claimed, successor, Finish { result, password, instead: None, due: step.not_before }).await
+    }
+}
