@@ -9,19 +9,19 @@ use daemon::service_error::{Kind, ServiceError};
 pub enum Operation {
     /// Set up the client: address and identity.
     Connect,
-    /// [`create`](crate::contract::Registry::create)
+    /// [`create`](crate::Registry::create)
     Create,
-    /// [`find`](crate::contract::Registry::find)
+    /// [`find`](crate::Registry::find)
     Find,
-    /// [`permit`](crate::contract::Registry::permit)
+    /// [`permit`](crate::Registry::permit)
     Permit,
-    /// [`usage`](crate::contract::Registry::usage)
+    /// [`usage`](crate::Registry::usage)
     Usage,
-    /// [`disable`](crate::contract::Registry::disable)
+    /// [`disable`](crate::Registry::disable)
     Disable,
-    /// [`delete`](crate::contract::Registry::delete)
+    /// [`delete`](crate::Registry::delete)
     Delete,
-    /// [`list`](crate::contract::Registry::list)
+    /// [`list`](crate::Registry::list)
     List,
     /// Set up the permissions that all accounts share.
     Prepare,
