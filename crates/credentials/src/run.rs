@@ -2,10 +2,13 @@
 
 mod act;
 pub mod clusters;
+mod memory;
 mod outcome;
 mod served;
+mod step;
 mod worker;
 
 pub use clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
+pub use memory::MemoryClusters;
 pub use served::{Served, Sources};
 pub use worker::{RunError, Turn, Worker};

@@ -49,7 +49,7 @@ impl Ledger {
     pub async fn refill(
         &self,
         refill: &Refill<'_>,
-        fresh: &mut (dyn FnMut() -> Fresh + Send),
+        fresh: &mut (dyn FnMut() -> Option<Fresh> + Send),
     ) -> Result<u64, LedgerError> {
         let Refill { registry, target, per_minute, actor, now } = *refill;
         let mut write = self.database().begin().await?;
@@ -58,12 +58,14 @@ impl Ledger {
         let PoolCounts { ready, in_progress } = counted(&write.fetch(sql, parameters).await?)?;
         let remaining_calls = remaining(&budget, per_minute, Lane::Refill, now);
         let number = reserve(&Pool { ready, in_progress, target, remaining_calls });
-        for _each in 0..number {
-            let reservation = Reservation { fresh: fresh(), registry: registry.clone(), slot: None };
+        let mut reserved = 0;
+        for fresh in (0..number).map_while(|_each| fresh()) {
+            let reservation = Reservation { fresh, registry: registry.clone(), slot: None };
             insert(&mut write, &reservation, actor, now).await?;
+            reserved += 1;
         }
         write.commit().await?;
-        Ok(number)
+        Ok(reserved)
     }
 
     async fn of_slot(&self, slot: &Slot) -> Result<Option<Credential>, LedgerError> {

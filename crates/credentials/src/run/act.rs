@@ -6,7 +6,7 @@ use registry_account::error::ErrorKind;
 
 use super::clusters::{Clusters, Document, Entry, Look, Looking};
 use super::outcome::{Effect, Trouble, of_cluster, of_probe, of_refusal, of_registry, user_only};
-use super::served::Served;
+use super::served::{Served, later};
 use crate::credential::{ClusterRef, Credential, DocumentSeen, Naming, Proof, UsageSeen};
 use crate::ledger::{Ledger, Password};
 use crate::reason::Reason;
@@ -194,8 +194,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let deleted = self.served.registry.delete(&self.credential.account).await;
         let _existed = deleted.map_err(|error| of_registry(Action::Delete, &error))?;
         let mut effect = self.effect();
-        let late = SignedDuration::try_from(self.served.policy.late).unwrap_or(SignedDuration::MAX);
-        let settled = effect.record.last_create.map(|created| created.saturating_add(late).unwrap_or(Timestamp::MAX));
+        let settled = effect.record.last_create.map(|created| later(created, self.served.policy.late));
         effect.record.last_delete = Some(self.now);
         effect.record.deleted = settled.is_none_or(|settled| settled <= self.now).then_some(self.now);
         Ok(effect)

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use registry_account::contract::Registry;
 use registry_account::name::{AccountName, CredentialId, Image, NamePrefix};
 use uuid::Builder;
@@ -75,4 +76,9 @@ impl fmt::Debug for Sources {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Sources").finish_non_exhaustive()
     }
+}
+
+/// Returns the time that much later.
+pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
+    time.saturating_add(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }

@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jiff::{SignedDuration, Timestamp};
 use registry_account::contract::Registry;
-use tokio::time::{sleep, timeout};
+use registry_account::name::CredentialId;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::act::Act;
 use super::clusters::Clusters;
-use super::outcome::{Effect, Trouble};
-use super::served::{Served, Sources};
-use crate::credential::{ClusterRef, Credential, DocumentSeen, Naming, Record, RegistryName, Successor};
-use crate::decide::{self, Facts, Step};
-use crate::ledger::{
-    Call, Change, Claim, Claimed, Fresh, Ledger, LedgerError, Outcome, Password, Refill, Slot, Start, Started,
-};
-use crate::reason::Reason;
-use crate::state::{Action, Lane, State};
+use super::served::{Served, Sources, later};
+use crate::credential::{ClusterRef, Credential, RegistryName};
+use crate::decide::budget::remaining;
+use crate::ledger::{Claim, Fresh, Ledger, LedgerError, Refill, Slot};
+use crate::state::Lane;
 
 /// Time between two looks for work, where there was none.
 const IDLE: Duration = Duration::from_secs(1);
@@ -97,7 +92,7 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
         let served = self.served(registry)?;
         let now = self.sources.now();
         let budget = self.ledger.budget(registry).await?;
-        let has_call = |lane: &Lane| decide::budget::remaining(&budget, served.rate(), *lane, now) > 0;
+        let has_call = |lane: &Lane| remaining(&budget, served.rate(), *lane, now) > 0;
         let lane = Lane::ALL.into_iter().rev().find(has_call);
         let until = later(now, self.lease);
         let claim = Claim { worker: &self.name, registry, lane, now, until };
@@ -110,7 +105,6 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
     pub async fn refill(&self, registry: &RegistryName) -> Result<u64, RunError> {
         let served = self.served(registry)?;
         let now = self.sources.now();
-        self.fresh(served)?;
         let refill =
             Refill { registry, target: served.pool, per_minute: served.rate(), actor: &self.name, now };
         Ok(self.ledger.refill(&refill, &mut || self.sources.fresh(&served.prefix)).await?)
@@ -122,7 +116,7 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
         &self,
         registry: &RegistryName,
         cluster: ClusterRef,
-        replaces: Option<registry_account::name::CredentialId>,
+        replaces: Option<CredentialId>,
         actor: &str,
     ) -> Result<Credential, RunError> {
         let fresh = self.fresh(self.served(registry)?)?;
@@ -136,35 +130,5 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
 
     fn fresh(&self, served: &Served<R>) -> Result<Fresh, RunError> {
         self.sources.fresh(&served.prefix).ok_or(RunError::Clock)
-    }
-
-    async fn step(&self, served: &Served<R>, claimed: Claimed) -> Result<(), RunError> {
-        let successor = self.ledger.successor(claimed.credential.id).await?;
-        let step = decide_on(served, &claimed.credential, successor.as_ref(), self.sources.now());
-        match step.action {
-            Some(action) => self.act(served, claimed, successor.as_ref(), (action, step).into()).await,
-            None => self.advance(served, &claimed, successor.as_ref(), step).await,
-        }
-    }
-
-    /// Moves a credential to another state, or records the reason for which it waits.
-    async fn advance(
-        &self,
-        served: &Served<R>,
-        claimed: &Claimed,
-        successor: Option<&Successor>,
-        step: Step,
-    ) -> Result<(), RunError> {
-        let now = self.sources.now();
-        let mut record = claimed.credential.record.clone();
-        if step.next != claimed.credential.state {
-            (record.attempts, record.failure, record.retry_at) = (0, None, None);
-        }
-        if step.next == State::Adopted && claimed.credential.state == State::Published {
-            record.adopted = Some(now);
-        }
-        let password = if step.next == State::WaitedOut { Password::Erase } else { Password::Keep };
-        let result = Result { action: None, outcome: Outcome::Changed, state: step.next, reason: step.reason, record };
-        self.finish(served, claimed, successor, Finish { result, password, instead: None, due: step.not_before }).await
     }
 }
