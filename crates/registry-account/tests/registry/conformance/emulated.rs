@@ -121,7 +121,9 @@ async fn forward(
         return Response::builder().status(StatusCode::BAD_GATEWAY).body(Body::empty()).unwrap();
     };
     let mut response = Response::builder().status(answer.status());
-    for (name, value) in answer.headers().iter().filter(|(name, _)| !["content-length", "transfer-encoding"].contains(&name.as_str())) {
+    for (name, value) in
+        answer.headers().iter().filter(|(name, _)| !["content-length", "transfer-encoding"].contains(&name.as_str()))
+    {
         response = response.header(name, value);
     }
     response.body(Body::from(answer.bytes().await.unwrap())).unwrap()
