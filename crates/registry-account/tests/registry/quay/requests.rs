@@ -231,8 +231,11 @@ fn the_host_of_images_is_that_of_the_address(
     #[case] host: Option<&str>,
     #[case] expected: &str,
 ) {
-    let settings =
-        QuaySettings { address: address.parse().unwrap(), host: host.map(str::to_owned), ..settings("127.0.0.1:1") };
+    let settings = QuaySettings {
+        address: address.parse().unwrap(),
+        host: host.map(str::to_owned),
+        ..settings(([127, 0, 0, 1], 1).into())
+    };
     let registry = QuayRegistry::connect(settings).unwrap();
     assert_eq!((registry.host(), registry.login(&name()).as_str()), (expected, LOGIN));
     assert_eq!(OPERATIONS.len(), 9);
