@@ -83,11 +83,12 @@ impl AccountName {
     /// Returns the name with these random bits, which must come from a secure source: they make it unique for ever.
     pub fn random(prefix: &NamePrefix, bits: u128) -> Self {
         const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-        let character = |place: usize| {
-            let index = usize::try_from(bits.unbounded_shr(place as u32 * 5) % 32).unwrap_or_default();
+        const CHARACTER_BITS: u32 = 5;
+        let character = |place: u32| {
+            let index = usize::try_from(bits.unbounded_shr(place * CHARACTER_BITS) % 32).unwrap_or_default();
             char::from(ALPHABET.get(index).copied().unwrap_or(b'a'))
         };
-        let random: String = (0..RANDOM_CHARACTERS).map(character).collect();
+        let random: String = (0..u128::BITS.div_ceil(CHARACTER_BITS)).map(character).collect();
         Self(format!("{}-{random}", prefix.0))
     }
 

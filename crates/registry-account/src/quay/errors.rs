@@ -1,6 +1,6 @@
 //! Maps Quay's refusals to kinds, by status and by the beginnings of known messages.
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::settings::QuaySettings;
 use crate::error::ErrorKind;
@@ -18,27 +18,18 @@ pub(super) enum Known {
     UnknownUser,
 }
 
-/// Both forms of Quay's refusals: a problem, and a bare message.
-#[derive(Deserialize)]
-struct Refusal<'a> {
-    #[serde(borrow, default)]
-    error_message: Option<std::borrow::Cow<'a, str>>,
-    #[serde(borrow, default)]
-    detail: Option<std::borrow::Cow<'a, str>>,
-    #[serde(borrow, default)]
-    message: Option<std::borrow::Cow<'a, str>>,
-}
-
 /// Kind and remedy of a refusal.
 pub(super) struct Classified {
     pub(super) kind: ErrorKind,
     pub(super) hint: Option<String>,
 }
 
-/// Returns the known message of a refusal with status 400.
+/// Returns the known message of a refusal with status 400: in a problem, or in a document with a bare message.
 pub(super) fn known(body: &[u8]) -> Option<Known> {
-    let Refusal { error_message, detail, message } = serde_json::from_slice(body).ok()?;
-    [error_message, detail, message].into_iter().flatten().find_map(|message| of_message(&message))
+    let refusal: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    let messages =
+        ["error_message", "detail", "message"].into_iter().filter_map(|member| refusal.get(member)?.as_str());
+    messages.into_iter().find_map(of_message)
 }
 
 fn of_message(message: &str) -> Option<Known> {
@@ -71,9 +62,8 @@ pub(super) fn classify(status: u16, settings: &QuaySettings) -> Classified {
         408 | 504 => (ErrorKind::TimedOut, None),
         429 => (ErrorKind::QuotaExceeded, None),
         404 | 405 => (ErrorKind::Invalid, Some("check that the address is that of Quay".to_owned())),
-        200..=299 => (ErrorKind::Internal, None),
+        200..=299 | 500 => (ErrorKind::Internal, None),
         300..=499 => (ErrorKind::Invalid, None),
-        500 => (ErrorKind::Internal, None),
         _ => (ErrorKind::Unavailable, None),
     };
     Classified { kind, hint }
@@ -96,7 +86,7 @@ mod tests {
     #[case::quoted(json!({"detail": "{'description': 'Existing robot with name'} is too long"}), None)]
     #[case::other(json!({"message": "Robot is being used by a mirror"}), None)]
     #[case::list(json!(["Unknown user"]), None)]
-    fn messages_are_known_by_their_beginning(#[case] body: serde_json::Value, #[case] expected: Option<Known>) {
+    fn messages_are_known_by_their_beginning(#[case] body: Value, #[case] expected: Option<Known>) {
         assert_eq!(known(body.to_string().as_bytes()), expected);
     }
 }

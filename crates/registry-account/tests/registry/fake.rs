@@ -83,13 +83,6 @@ impl Fake {
     pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
-
-    /// The one request so far.
-    #[track_caller]
-    pub(crate) fn only(&self) -> Received {
-        let [request] = <[Received; 1]>::try_from(self.received()).unwrap();
-        request
-    }
 }
 
 impl Drop for Fake {

@@ -171,7 +171,10 @@ async fn a_probe_without_tls_stays_on_this_machine() {
     })
     .await;
     let finding = prober().probe(&request(&fake, None)).await;
-    assert_eq!((finding.verdict, finding.to_string().as_str()), (Verdict::Inconclusive, "its token endpoint is not https"));
+    assert_eq!(
+        (finding.verdict, finding.to_string().as_str()),
+        (Verdict::Inconclusive, "its token endpoint is not https")
+    );
     let gate = Gate { allow_private: true, ..Gate::default() };
     let settings = ProberSettings { gate, ca_file: None, timeout: CALL_TIMEOUT, user_agent: "t".to_owned() };
     let strict = Prober::new(settings).unwrap();

@@ -37,9 +37,9 @@ pub(crate) const OPERATIONS: [Operation; 9] = [
     Operation::Federate,
 ];
 
-pub(crate) fn settings(address: impl ToString) -> QuaySettings {
+pub(crate) fn settings(address: SocketAddr) -> QuaySettings {
     QuaySettings {
-        address: format!("http://{}", address.to_string()).parse().unwrap(),
+        address: format!("http://{address}").parse().unwrap(),
         host: None,
         organization: "fleet".parse().unwrap(),
         team: "pullers".parse().unwrap(),

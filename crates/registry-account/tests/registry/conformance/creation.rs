@@ -8,9 +8,10 @@ use secrecy::ExposeSecret as _;
 use tokio::task::JoinSet;
 
 use super::subject::{Subject, other_credential};
+use crate::rig::new_account;
 
 pub(super) async fn a_created_account_is_found_as_it_was_sent(subject: &Subject<impl Registry>) {
-    let new = subject.new_account();
+    let new = new_account();
     let created = subject.create().await;
     assert_eq!(created.account.name, new.name);
     assert_eq!(created.account.login, subject.registry.login(&new.name));
@@ -51,7 +52,7 @@ pub(super) async fn of_many_creators_with_one_credential_all_get_one_account(
 ) {
     let mut creators = JoinSet::new();
     for _ in 0..10 {
-        let (registry, new) = (Arc::clone(&subject.registry), subject.new_account());
+        let (registry, new) = (Arc::clone(&subject.registry), new_account());
         creators.spawn(async move { registry.create(&new).await.unwrap().password.expose_secret().to_owned() });
     }
     let mut passwords = creators.join_all().await;
@@ -61,12 +62,12 @@ pub(super) async fn of_many_creators_with_one_credential_all_get_one_account(
 
 pub(super) async fn an_account_whose_answer_was_lost_is_created_again(subject: &Subject<impl Registry>) {
     subject.lose(Operation::Create);
-    let error = subject.registry.create(&subject.new_account()).await.unwrap_err();
+    let error = subject.registry.create(&new_account()).await.unwrap_err();
     assert!(error.kind == ErrorKind::Unavailable || error.kind == ErrorKind::TimedOut, "{error}");
-    let found = subject.registry.find(&subject.new_account().name).await.unwrap().unwrap();
+    let found = subject.registry.find(&new_account().name).await.unwrap().unwrap();
     let login = subject.permitted().await.login();
     assert_eq!(subject.probe(&login).await.verdict, Verdict::Pulls);
-    assert_eq!(found.credential, Some(subject.new_account().credential));
+    assert_eq!(found.credential, Some(new_account().credential));
 }
 
 pub(super) async fn a_permission_whose_answer_was_lost_is_given_again(subject: &Subject<impl Registry>) {
@@ -79,7 +80,7 @@ pub(super) async fn a_permission_whose_answer_was_lost_is_given_again(subject: &
 
 pub(super) async fn a_name_of_another_credential_is_not_taken(subject: &Subject<impl Registry>) {
     let before = subject.permitted().await;
-    let other = NewAccount { credential: other_credential(), ..subject.new_account() };
+    let other = NewAccount { credential: other_credential(), ..new_account() };
     subject.refused(subject.registry.create(&other).await, ErrorKind::NameTaken);
     assert_eq!(subject.probe(&before.login()).await.verdict, Verdict::Pulls);
     let found = subject.registry.find(&other.name).await.unwrap().unwrap();
@@ -87,7 +88,7 @@ pub(super) async fn a_name_of_another_credential_is_not_taken(subject: &Subject<
 }
 
 pub(super) async fn a_name_of_a_stranger_is_not_taken(subject: &Subject<impl Registry>) {
-    let new = subject.new_account();
+    let new = new_account();
     subject.add_stranger(&new.name).await;
     subject.refused(subject.registry.create(&new).await, ErrorKind::NameTaken);
     assert_eq!(subject.registry.find(&new.name).await.unwrap().unwrap().credential, None);
@@ -95,17 +96,17 @@ pub(super) async fn a_name_of_a_stranger_is_not_taken(subject: &Subject<impl Reg
 
 pub(super) async fn an_account_that_was_kept_otherwise_is_not_returned(subject: &Subject<impl Registry>) {
     subject.garble();
-    subject.refused(subject.registry.create(&subject.new_account()).await, ErrorKind::Corrupt);
+    subject.refused(subject.registry.create(&new_account()).await, ErrorKind::Corrupt);
     // The same call again does not make it good.
-    let again = subject.registry.create(&subject.new_account()).await.unwrap_err();
+    let again = subject.registry.create(&new_account()).await.unwrap_err();
     assert!(matches!(again.kind, ErrorKind::Corrupt | ErrorKind::NameTaken), "{again}");
 }
 
 pub(super) async fn a_description_that_is_too_long_is_refused(subject: &Subject<impl Registry>) {
     let longest = subject.registry.capabilities().max_description;
-    let with = |length: usize| NewAccount { description: "é".repeat(length), ..subject.new_account() };
+    let with = |length: usize| NewAccount { description: "é".repeat(length), ..new_account() };
     subject.refused(subject.registry.create(&with(longest + 1)).await, ErrorKind::Invalid);
-    assert_eq!(subject.registry.find(&subject.new_account().name).await.unwrap(), None);
+    assert_eq!(subject.registry.find(&new_account().name).await.unwrap(), None);
     subject.registry.create(&with(longest)).await.unwrap();
 }
 
@@ -117,7 +118,7 @@ pub(super) async fn a_wrong_password_is_refused(subject: &Subject<impl Registry>
 }
 
 pub(super) async fn an_unknown_account_is_not_found(subject: &Subject<impl Registry>) {
-    let (registry, name) = (&subject.registry, subject.new_account().name);
+    let (registry, name) = (&subject.registry, new_account().name);
     assert_eq!(registry.find(&name).await.unwrap(), None);
     subject.refused(registry.permit(&name).await, ErrorKind::NotFound);
     subject.refused(registry.disable(&name).await, ErrorKind::NotFound);
@@ -129,6 +130,6 @@ pub(super) async fn an_unknown_account_is_not_found(subject: &Subject<impl Regis
 
 pub(super) async fn an_exhausted_rate_says_so(subject: &Subject<impl Registry>) {
     subject.exhaust(Operation::Create);
-    subject.refused(subject.registry.create(&subject.new_account()).await, ErrorKind::QuotaExceeded);
+    subject.refused(subject.registry.create(&new_account()).await, ErrorKind::QuotaExceeded);
     subject.create().await;
 }

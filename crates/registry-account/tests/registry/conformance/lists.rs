@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use registry_account::{AccountName, ListedAccount, NewAccount, Registry};
 
 use super::subject::Subject;
+use crate::rig::new_account;
 
 /// More than a page of the registry in memory.
 const MANY: usize = 120;
@@ -30,11 +31,11 @@ pub(super) async fn an_empty_registry_lists_nothing(subject: &Subject<impl Regis
 pub(super) async fn each_account_is_listed_once(subject: &Subject<impl Registry>) {
     let names: BTreeSet<AccountName> = (0..MANY).map(|number| format!("hf-{number}").parse().unwrap()).collect();
     for name in &names {
-        subject.registry.create(&NewAccount { name: name.clone(), ..subject.new_account() }).await.unwrap();
+        subject.registry.create(&NewAccount { name: name.clone(), ..new_account() }).await.unwrap();
     }
     let listed = listed(subject).await;
     assert_eq!(listed.len(), MANY);
-    let shown = |account: &ListedAccount| account.credential.is_none_or(|id| id == subject.new_account().credential);
+    let shown = |account: &ListedAccount| account.credential.is_none_or(|id| id == new_account().credential);
     assert!(listed.iter().all(|account| account.created.is_some() && shown(account)));
     assert_eq!(listed.into_iter().map(|account| account.name).collect::<BTreeSet<_>>(), names);
 }

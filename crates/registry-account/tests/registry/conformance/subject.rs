@@ -1,19 +1,21 @@
 //! A registry under test, with operations of nodes and administrators that the contract does not have.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use registry_account::probe::Finding;
 use registry_account::{
-    AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, Image, Login, MemoryRegistry, NewAccount,
-    Operation, QuayRegistry, Registry, Visit,
+    AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, Image, Login, MemoryRegistry, Operation,
+    Registry, Visit,
 };
 
-use super::emulated::Emulated;
 use crate::rig::{image, new_account};
+
+/// The address that pulls come from.
+pub(super) const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 pub(super) struct Subject<R> {
     pub(super) registry: Arc<R>,
@@ -22,7 +24,6 @@ pub(super) struct Subject<R> {
 
 enum Administrator {
     Memory(Arc<MemoryRegistry>),
-    Quay(Emulated),
 }
 
 // === impl Subject ===
@@ -35,17 +36,10 @@ impl Subject<MemoryRegistry> {
     }
 }
 
-impl Subject<QuayRegistry> {
-    pub(super) async fn at_quay() -> Self {
-        let (server, registry) = Emulated::start().await;
-        Self { registry: Arc::new(registry), administrator: Administrator::Quay(server) }
-    }
-}
-
 impl<R: Registry> Subject<R> {
     /// Creates the account of the rig.
     pub(super) async fn create(&self) -> Credential {
-        self.registry.create(&self.new_account()).await.unwrap()
+        self.registry.create(&new_account()).await.unwrap()
     }
 
     /// Creates the account of the rig, and permits it to pull.
@@ -55,14 +49,9 @@ impl<R: Registry> Subject<R> {
         credential
     }
 
-    pub(super) fn new_account(&self) -> NewAccount {
-        new_account()
-    }
-
     pub(super) fn image(&self) -> Image {
         match &self.administrator {
             Administrator::Memory(_) => image(),
-            Administrator::Quay(server) => server.image(),
         }
     }
 
@@ -75,25 +64,15 @@ impl<R: Registry> Subject<R> {
         match &self.administrator {
             Administrator::Memory(registry) => {
                 let repository = &self.image().repository;
-                registry.pull(&Visit { login, repository, source: self.source() })
+                registry.pull(&Visit { login, repository, source: SOURCE })
             }
-            Administrator::Quay(server) => match server.bearer(login).await {
-                Some(bearer) => server.reads_manifest(&bearer).await,
-                None => false,
-            },
         }
-    }
-
-    /// The address that pulls come from.
-    pub(super) fn source(&self) -> IpAddr {
-        IpAddr::from([127, 0, 0, 1])
     }
 
     /// Gets a bearer token as a node does.
     pub(super) async fn bearer(&self, login: &Login) -> String {
         match &self.administrator {
             Administrator::Memory(registry) => registry.bearer(login).unwrap(),
-            Administrator::Quay(server) => server.bearer(login).await.unwrap(),
         }
     }
 
@@ -101,21 +80,18 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn serves(&self, bearer: &str) -> bool {
         match &self.administrator {
             Administrator::Memory(registry) => registry.serves(bearer),
-            Administrator::Quay(server) => server.lists_tags(bearer).await,
         }
     }
 
     pub(super) async fn now(&self) -> Timestamp {
         match &self.administrator {
             Administrator::Memory(registry) => registry.now(),
-            Administrator::Quay(server) => server.server.now(),
         }
     }
 
     pub(super) async fn advance(&self, by: Duration) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.advance(by),
-            Administrator::Quay(server) => server.server.advance_clock(by),
         }
     }
 
@@ -123,7 +99,6 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn add_stranger(&self, name: &AccountName) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.add_stranger(name),
-            Administrator::Quay(server) => server.add_robot(name).await,
         }
     }
 
@@ -131,7 +106,6 @@ impl<R: Registry> Subject<R> {
     pub(super) fn lose(&self, operation: Operation) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(operation, Fault::After(ErrorKind::Unavailable)),
-            Administrator::Quay(server) => server.server.inject(fault(operation, "commit-then-cut")),
         }
     }
 
@@ -139,7 +113,6 @@ impl<R: Registry> Subject<R> {
     pub(super) fn exhaust(&self, operation: Operation) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(operation, Fault::Before(ErrorKind::QuotaExceeded)),
-            Administrator::Quay(server) => server.server.inject(fault(operation, "throttled(retry-after=2s)")),
         }
     }
 
@@ -147,7 +120,6 @@ impl<R: Registry> Subject<R> {
     pub(super) fn garble(&self) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(Operation::Create, Fault::Garbled),
-            Administrator::Quay(server) => server.damage(),
         }
     }
 
@@ -156,22 +128,11 @@ impl<R: Registry> Subject<R> {
     pub(super) fn refused<T: fmt::Debug>(&self, result: Result<T, AccountError>, kind: ErrorKind) {
         let error = result.unwrap_err();
         assert_eq!(error.kind, kind, "{error}");
-        assert_eq!(error.resource, self.registry.login(&self.new_account().name), "{error}");
+        assert_eq!(error.resource, self.registry.login(&new_account().name), "{error}");
     }
 }
 
 /// Another credential than that of the rig.
 pub(super) fn other_credential() -> CredentialId {
     "01932b5c-9f3e-7c2a-8e1d-ba9876543210".parse().unwrap()
-}
-
-/// Returns the emulator's fault of an operation.
-fn fault(operation: Operation, effect: &str) -> emulators::quay::Fault {
-    let name = match operation {
-        Operation::Create => "createOrgRobot",
-        Operation::Permit => "updateOrganizationTeamMember",
-        Operation::Delete => "deleteOrgRobot",
-        other => panic!("no case has a fault of {other:?}"),
-    };
-    format!("{name}:{effect}").parse().unwrap()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use registry_account::{Login, Registry, Usage};
 
-use super::subject::Subject;
+use super::subject::{SOURCE, Subject};
 
 /// Longer than the precision of a registry's log.
 const A_MINUTE: Duration = Duration::from_mins(1);
@@ -45,7 +45,7 @@ pub(super) async fn failed_logins_name_their_sources(subject: &Subject<impl Regi
     assert!(!subject.pull(&Login { password: "WRONG".into(), ..credential.login() }).await);
     let usage = subject.registry.usage(&credential.account.name, since).await.unwrap();
     assert_eq!((usage.pulls, usage.failed_logins), (0, 1));
-    assert_eq!(usage.failed_login_sources, BTreeSet::from([subject.source()]));
+    assert_eq!(usage.failed_login_sources, BTreeSet::from([SOURCE]));
     // A registry's log may have whole seconds.
     assert!(usage.last_failed_login.is_some_and(|at| at.as_second() >= since.as_second()), "{usage:?}");
 }

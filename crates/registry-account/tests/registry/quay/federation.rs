@@ -27,7 +27,8 @@ async fn issuers_are_read_and_cleared() {
 
 #[tokio::test]
 async fn issuers_that_were_kept_otherwise_are_an_error() {
-    let fake = Fake::answering(document(200, &json!([{"issuer": "https://issuer.example", "subject": "another"}]))).await;
+    let fake =
+        Fake::answering(document(200, &json!([{"issuer": "https://issuer.example", "subject": "another"}]))).await;
     let error = quay(fake.address).set_issuers(&name(), &issuers()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Corrupt);
 }

@@ -81,7 +81,10 @@ async fn an_operation_is_one_request(
     let fake = Fake::start(good).await;
     attempt(&quay(fake.address), operation).await.unwrap();
     let [request] = <[Received; 1]>::try_from(fake.received()).unwrap();
-    assert_eq!((request.method.as_str(), request.target.as_str()), (method, format!("/api/v1/organization/fleet{path}").as_str()));
+    assert_eq!(
+        (request.method.as_str(), request.target.as_str()),
+        (method, format!("/api/v1/organization/fleet{path}").as_str())
+    );
     assert_eq!(request.body, body);
     assert_eq!(request.headers["authorization"], format!("Bearer {TOKEN}"));
     assert!(request.headers["user-agent"].to_str().unwrap().starts_with("pull-secret/"));
@@ -223,9 +226,16 @@ async fn a_token_file_is_read_at_each_request() {
 #[case("https://quay.io", None, "quay.io")]
 #[case("https://quay.example.com:8443/", None, "quay.example.com:8443")]
 #[case("https://api.quay.io", Some("quay.io"), "quay.io")]
-fn the_host_of_images_is_that_of_the_address(#[case] address: &str, #[case] host: Option<&str>, #[case] expected: &str) {
-    let settings =
-        QuaySettings { address: address.parse().unwrap(), host: host.map(str::to_owned), ..settings("127.0.0.1:1") };
+fn the_host_of_images_is_that_of_the_address(
+    #[case] address: &str,
+    #[case] host: Option<&str>,
+    #[case] expected: &str,
+) {
+    let settings = QuaySettings {
+        address: address.parse().unwrap(),
+        host: host.map(str::to_owned),
+        ..settings(([127, 0, 0, 1], 1).into())
+    };
     let registry = QuayRegistry::connect(settings).unwrap();
     assert_eq!((registry.host(), registry.login(&name()).as_str()), (expected, LOGIN));
     assert_eq!(OPERATIONS.len(), 9);
