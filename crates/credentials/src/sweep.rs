@@ -84,7 +84,7 @@ impl Sweep {
             return Ok(Swept::Wait(until));
         }
         let listed = registry.list(self.page.as_deref()).await?;
-        let ours: Vec<ListedAccount> = listed.accounts.into_iter().filter(|listed| is_ours(&listed.name, prefix)).collect();
+        let ours: Vec<ListedAccount> = listed.accounts.into_iter().filter(|listed| listed.name.has_prefix(prefix)).collect();
         let names: Vec<AccountName> = ours.iter().map(|listed| listed.name.clone()).collect();
         // The ledger is read after the list, so that an account of a credential that was reserved meanwhile is known.
         let known: BTreeMap<AccountName, KnownAccount> =
@@ -101,8 +101,4 @@ fn stray(listed: ListedAccount, known: &BTreeMap<AccountName, KnownAccount>) -> 
     let state = known.get(&listed.name).map(|known| known.state);
     let is_stray = state.is_none_or(State::is_final);
     is_stray.then_some(Stray { account: listed.name, created: listed.created, credential: listed.credential, state })
-}
-
-fn is_ours(name: &AccountName, prefix: &NamePrefix) -> bool {
-    name.as_str().strip_prefix(prefix.as_str()).is_some_and(|rest| rest.starts_with('-'))
 }

@@ -92,6 +92,11 @@ impl AccountName {
         Self(format!("{}-{random}", prefix.0))
     }
 
+    /// Returns true if the name begins as those of an installation do.
+    pub fn has_prefix(&self, prefix: &NamePrefix) -> bool {
+        self.0.strip_prefix(&prefix.0).is_some_and(|rest| rest.starts_with('-'))
+    }
+
     /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0

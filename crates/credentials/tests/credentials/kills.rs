@@ -1,0 +1,92 @@
+//! A worker is killed at each call; another one goes on. No account is lost, leaked, used twice or deleted while in use.
+
+use std::time::Duration;
+
+use credentials::state::{Action, State};
+use rstest::rstest;
+
+use crate::database::Kind;
+use crate::rig::{LEASE, Rig};
+use crate::world::{Cut, Script};
+
+/// The actions of a rotation, and their calls before the one that is cut off.
+const CALLS: [(Action, u32); 12] = [
+    (Action::Create, 0),
+    (Action::Permit, 0),
+    (Action::Probe, 0),
+    (Action::Publish, 0),
+    (Action::ObserveAdoption, 0),
+    (Action::ObserveUsage, 0),
+    (Action::Create, 1),
+    (Action::Publish, 1),
+    (Action::ObserveUsage, 1),
+    (Action::ObserveUsage, 2),
+    (Action::Delete, 0),
+    (Action::ConfirmRefused, 0),
+];
+
+/// Rotates one cluster from a first credential to a second one while a call is cut off. With `resume` a killed worker is only
+/// suspended, and goes on after another one has done some steps.
+async fn rotates(kind: Kind, script: Script, resume: Option<u32>) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let cluster = rig.cluster("cls-1");
+    let (first, second) = (rig.worker("first"), rig.worker_on("second", rig.database.replica()));
+    *rig.world.script.lock().unwrap() = Some(script);
+    let old = rig.assign(&cluster, None).await;
+    let work = async {
+        rig.until(&first, &cluster, old.id, State::Adopted).await;
+        let new = rig.assign(&cluster, Some(old.id)).await;
+        rig.until(&first, &cluster, old.id, State::WaitedOut).await;
+        new
+    };
+    let mut work = Box::pin(work);
+    let done = tokio::select! {
+        new = &mut work => Some(new),
+        () = rig.world.reached.notified() => None,
+    };
+    assert!(rig.world.script.lock().unwrap().is_none(), "the call was never made");
+    if done.is_none() {
+        assert!(matches!(script.cut, Cut::Before | Cut::After));
+        rig.world.registry.advance(LEASE + Duration::from_secs(1));
+        if let Some(turns) = resume {
+            for _turn in 0..turns {
+                rig.turn(&second).await;
+                rig.live(&cluster);
+            }
+            rig.world.resumed.notify_one();
+            work.await;
+        } else {
+            // The first worker dies here.
+            drop(work);
+            rig.until(&second, &cluster, old.id, State::Adopted).await;
+        }
+    }
+    let new = rig.assign(&cluster, Some(old.id)).await;
+    rig.until(&second, &cluster, old.id, State::WaitedOut).await;
+    assert_eq!(rig.get(new.id).await.state, State::Adopted);
+    assert!(!rig.get(old.id).await.has_password, "the password of a dead credential is erased");
+    rig.check(&[&new]).await;
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_worker_that_is_killed_at_any_call_is_succeeded(
+    #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
+    #[values(Cut::Before, Cut::After, Cut::Lost, Cut::Refused)] cut: Cut,
+) {
+    for (action, after) in CALLS {
+        rotates(kind, Script { action, after, cut }, None).await;
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_worker_that_wakes_up_late_changes_nothing(
+    #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
+    #[values(Cut::Before, Cut::After)] cut: Cut,
+    #[values(1, 4)] turns: u32,
+) {
+    for (action, after) in CALLS {
+        rotates(kind, Script { action, after, cut }, Some(turns)).await;
+    }
+}

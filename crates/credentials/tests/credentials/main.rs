@@ -1,0 +1,20 @@
+//! The ledger and its worker on SQLite and on a real PostgreSQL, with registries and clusters in memory.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and prints which real part is missing"
+)]
+
+mod database;
+mod kills;
+mod ledger;
+mod people;
+mod pool;
+mod replicas;
+mod rig;
+mod secrecy;
+mod sweep;
+mod world;
