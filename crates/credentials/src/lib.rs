@@ -1,8 +1,55 @@
-//! Which registry credential a cluster should have now.
+//! Which registry credential a cluster should have now: the ledger, the pool, the states of each credential.
+//!
+//! A [`credential::Credential`] is an account at a registry. The [`ledger::Ledger`] has a row for each, with its password sealed,
+//! and append-only events, in SQLite or PostgreSQL. A [`run::Worker`] claims a due row, lets [`decide::step`] decide, records
+//! the one outward action, carries it out, and records what came back. Any number of replicas share a ledger: a row belongs
+//! to one of them until its lease ends, and the write of an overtaken replica changes nothing.
+//!
+//! ```text
+//! reserved → created → permitted → (pooled) → probed → published → adopted
+//!                                                                     │ a newer one of the cluster is adopted
+//!                                                                     ▼
+//!                                 waited out ← dead ← retiring ← quiet
+//! ```
+//!
+//! - After an answer that was lost, the registry is asked again by the account's name, and the API for the entry of the
+//!   cluster's pull secret. A name is used once; a name that belongs to another account is left alone for good.
+//! - A cluster has adopted a credential when the adapter has reported its generation, all nodes have the revision, and a node
+//!   has pulled with it. The old one is retired when it was not used for the quiet time and the pull secret does not name it.
+//!   Each part of this evidence is kept with its time and its source; a person can attest a part. What is missing is named
+//!   as a [`reason::Reason`]; no timer alone revokes.
+//! - [`decide::budget`] shares the calls of a registry among lanes; [`decide::pool`] keeps the pool full with what is left.
+//! - [`publish::ApiClusters`] writes the entry of one registry into `spec.pullSecret.data` and leaves everything else as it is.
+//! - [`sweep::Sweep`] names accounts that the ledger does not know. It deletes nothing.
+//!
+//! Nodes are not known to the HyperFleet API: [`publish::ApiClusters`] has no evidence about them. An operator attests it, or
+//! renounces it ([`credential::NodesEvidence::Renounced`]).
+//!
+//! | invariant | test |
+//! |---|---|
+//! | A worker that is killed at any call is succeeded: no account is lost, leaked, used twice, or deleted while in use. | `tests/credentials/kills.rs` |
+//! | A worker that goes on after its lease changes nothing. | `tests/credentials/kills.rs`, `tests/credentials/ledger.rs` |
+//! | Two replicas at once share rows, pool and rate. | `tests/credentials/replicas.rs`, `tests/credentials/ledger.rs` |
+//! | No time that passes deletes an account that a pull secret may name. | `decide::tests::credentials::no_timer_alone_revokes` |
+//! | Each part of the evidence is demanded; clusters that never report are named. | `decide/tests/credentials.rs`, `tests/credentials/people.rs` |
+//! | Break-glass overrides by a recorded person and reason. | `tests/credentials/people.rs` |
+//! | An account of another owner is not deleted. | `tests/credentials/pool.rs`, `tests/credentials/sweep.rs` |
+//! | An urgent lane has calls where a lower one has none, and all keep the rate. | `decide/tests/rates.rs` |
+//! | One entry of a pull secret changes, at the generation that was read. | `publish/compose.rs`, `tests/publish/main.rs` |
+//! | No password is in a table, an event, an error or `Debug`; each is bound to its account. | `tests/credentials/secrecy.rs` |
+//! | Events are only ever added. | `tests/credentials/ledger.rs` |
+//!
+//! ```
+//! use credentials::decide::{Pool, reserve};
+//!
+//! // Two are missing, and the rate allows the calls of one.
+//! assert_eq!(reserve(&Pool { ready: 3, in_progress: 0, target: 5, remaining_calls: 4 }), 1);
+//! ```
 
 pub mod credential;
 pub mod decide;
 pub mod ledger;
+pub mod publish;
 pub mod reason;
 pub mod run;
 pub mod state;

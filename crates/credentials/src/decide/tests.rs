@@ -1,0 +1,4 @@
+//! Tables of decisions.
+
+mod credentials;
+mod rates;

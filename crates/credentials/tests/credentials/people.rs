@@ -1,1 +1,151 @@
-//! Placeholder.
+//! Orders and attestations of people, and the clusters that are named to them.
+
+use credentials::credential::{NodesEvidence, Retire};
+use credentials::ledger::{Attested, LedgerError, Statement};
+use credentials::reason::Reason;
+use credentials::state::State;
+use jiff::Timestamp;
+use registry_account::Registry as _;
+use rstest::rstest;
+
+use crate::database::Kind;
+use crate::rig::Rig;
+
+const TURNS: usize = 300;
+
+fn ann(rig: &Rig, reason: &'static str) -> Statement<'static> {
+    Statement { actor: "ann", reason, now: rig.world.registry.now() }
+}
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_quiet_credential_waits_for_its_approval(#[case] kind: Kind) {
+    let Some(mut rig) = Rig::new(kind).await else { return };
+    rig.policy.retire = Retire::Manual;
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let old = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, old.id, State::Adopted).await;
+    let new = rig.assign(&cluster, Some(old.id)).await;
+    rig.until(&worker, &cluster, old.id, State::Quiet).await;
+    for _turn in 0..TURNS {
+        rig.turn(&worker).await;
+        rig.live(&cluster);
+    }
+    assert_eq!(rig.get(old.id).await.state, State::Quiet);
+    let waiting = worker.ledger.with_reason(Reason::AwaitingApproval).await.unwrap();
+    assert_eq!(waiting.iter().map(|credential| credential.id).collect::<Vec<_>>(), [old.id]);
+    worker.ledger.retire(old.id, &ann(&rig, "rotation 7")).await.unwrap();
+    rig.until(&worker, &cluster, old.id, State::WaitedOut).await;
+    let events = worker.ledger.events(old.id).await.unwrap();
+    let order = events.iter().find(|event| event.action == "OrderRetirement").unwrap();
+    assert_eq!((order.actor.as_str(), order.remark.as_deref()), ("ann", Some("rotation 7")));
+    rig.check(&[&new]).await;
+    let late = worker.ledger.retire(old.id, &ann(&rig, "again")).await;
+    assert!(matches!(late, Err(LedgerError::TooLate(id)) if id == old.id));
+}
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn break_glass_revokes_at_once_and_is_recorded(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let leaked = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, leaked.id, State::Adopted).await;
+    *rig.world.may_delete_in_use.lock().unwrap() = true;
+    let ordered: Timestamp = rig.world.registry.now();
+    worker.ledger.revoke(leaked.id, &ann(&rig, "the password is on the internet")).await.unwrap();
+    for _turn in 0..TURNS {
+        if rig.get(leaked.id).await.state == State::WaitedOut {
+            break;
+        }
+        rig.turn(&worker).await;
+    }
+    let found = rig.get(leaked.id).await;
+    assert_eq!((found.state, found.has_password), (State::WaitedOut, false));
+    let (deleted, dead) = (found.record.deleted.unwrap(), found.record.dead.unwrap());
+    assert!(deleted >= ordered && dead >= deleted);
+    let new = rig.assign(&cluster, Some(leaked.id)).await;
+    rig.until(&worker, &cluster, new.id, State::Adopted).await;
+    rig.check(&[&new]).await;
+}
+
+/// An order alone does not delete what a pull secret names.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_credential_that_a_pull_secret_names_is_not_deleted(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let used = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, used.id, State::Adopted).await;
+    worker.ledger.retire(used.id, &ann(&rig, "no longer needed")).await.unwrap();
+    // No node pulls, so that it is quiet, but the pull secret has it.
+    for _turn in 0..TURNS {
+        rig.turn(&worker).await;
+    }
+    assert_eq!((rig.get(used.id).await.state, rig.get(used.id).await.reason), (State::Quiet, Reason::StillNamed));
+    rig.check(&[&used]).await;
+    rig.world.clusters.remove(&cluster);
+    rig.until(&worker, &cluster, used.id, State::WaitedOut).await;
+    rig.check(&[]).await;
+}
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn clusters_that_never_report_are_named_and_lose_nothing(#[case] kind: Kind) {
+    let Some(mut rig) = Rig::new(kind).await else { return };
+    rig.policy.nodes = NodesEvidence::Required;
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let old = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, old.id, State::Adopted).await;
+    let new = rig.assign(&cluster, Some(old.id)).await;
+    for _turn in 0..TURNS {
+        // Nothing is reported, and nothing is pulled.
+        rig.turn(&worker).await;
+    }
+    let named = worker.ledger.with_reason(Reason::NeverReported).await.unwrap();
+    assert_eq!(named.iter().map(|credential| credential.cluster.clone().unwrap()).collect::<Vec<_>>(), [cluster.clone()]);
+    assert!(Reason::NeverReported.needs_a_person());
+    assert_eq!(rig.get(old.id).await.state, State::Adopted);
+    rig.check(&[&old, &new]).await;
+    for part in [Attested::Report, Attested::Nodes, Attested::FirstPull] {
+        worker.ledger.attest(new.id, part, &ann(&rig, "seen on the console")).await.unwrap();
+    }
+    for _turn in 0..TURNS {
+        rig.turn(&worker).await;
+    }
+    assert_eq!(rig.get(old.id).await.state, State::WaitedOut);
+    let evidence = rig.get(new.id).await.record.evidence;
+    assert_eq!(evidence.report.unwrap().source, "attested by ann: seen on the console");
+    rig.check(&[&new]).await;
+}
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_pull_secret_that_was_put_back_keeps_the_old_credential(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let old = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, old.id, State::Adopted).await;
+    let host = rig.world.registry.host().to_owned();
+    let before = rig.world.clusters.login(&cluster, &host).unwrap();
+    let new = rig.assign(&cluster, Some(old.id)).await;
+    rig.until(&worker, &cluster, new.id, State::Adopted).await;
+    // An operator aborts the rotation by hand.
+    rig.world.clusters.put(&cluster, &host, before);
+    for _turn in 0..TURNS {
+        rig.turn(&worker).await;
+        rig.live(&cluster);
+    }
+    assert_eq!((rig.get(old.id).await.state, rig.get(new.id).await.reason), (State::Adopted, Reason::Displaced));
+    rig.check(&[&old, &new]).await;
+}

@@ -1,1 +1,106 @@
-//! Placeholder.
+//! A new cluster gets a credential without waiting for the registry; failures of the registry on the way.
+
+use credentials::reason::Reason;
+use credentials::run::Turn;
+use credentials::state::State;
+use registry_account::{ErrorKind, Fault, Operation};
+use rstest::rstest;
+
+use crate::database::Kind;
+use crate::rig::Rig;
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_pool_is_filled_claimed_and_refilled(#[case] kind: Kind) {
+    let Some(mut rig) = Rig::new(kind).await else { return };
+    rig.pool = 3;
+    let (worker, registry) = (rig.worker("one"), Rig::registry());
+    let fill = async || {
+        for _turn in 0..200 {
+            let reserved = worker.refill(&registry).await.unwrap();
+            let turn = rig.turn(&worker).await;
+            let pool = worker.ledger.pool(&registry).await.unwrap();
+            if (reserved, turn, pool.ready) == (0, Turn::Idle, 3) {
+                return;
+            }
+        }
+        panic!("the pool is never full");
+    };
+    fill().await;
+    assert_eq!(rig.world.created.lock().unwrap().len(), 3);
+    let cluster = rig.cluster("cls-1");
+    // The registry is away; the cluster has its credential all the same.
+    rig.world.registry.inject(Operation::Create, Fault::Before(ErrorKind::Unavailable));
+    let credential = rig.assign(&cluster, None).await;
+    assert_eq!((credential.state, credential.has_password), (State::Probed, true));
+    assert_eq!(rig.turn(&worker).await, Turn::Worked);
+    assert_eq!(rig.get(credential.id).await.state, State::Published);
+    fill().await;
+    assert_eq!(rig.world.created.lock().unwrap().len(), 4);
+    rig.until(&worker, &cluster, credential.id, State::Adopted).await;
+}
+
+#[rstest]
+#[case::name_of_a_stranger(None, State::Spent, Reason::NameSpent)]
+#[case::garbled(Some(Fault::Garbled), State::WaitedOut, Reason::Done)]
+#[case::lost_answer(Some(Fault::After(ErrorKind::TimedOut)), State::Adopted, Reason::InUse)]
+#[case::exhausted(Some(Fault::Before(ErrorKind::QuotaExceeded)), State::Adopted, Reason::InUse)]
+#[case::denied(Some(Fault::Before(ErrorKind::PermissionDenied)), State::Adopted, Reason::InUse)]
+#[tokio::test]
+async fn a_cluster_gets_a_credential_whatever_the_creation_meets(
+    #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
+    #[case] fault: Option<Fault>,
+    #[case] end: State,
+    #[case] reason: Reason,
+) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let first = rig.assign(&cluster, None).await;
+    match fault {
+        Some(fault) => rig.world.registry.inject(Operation::Create, fault),
+        None => rig.world.registry.add_stranger(&first.account),
+    }
+    for _turn in 0..100 {
+        rig.turn(&worker).await;
+        rig.live(&cluster);
+    }
+    let (found, last) = (rig.get(first.id).await, rig.assign(&cluster, None).await);
+    assert_eq!((found.state, found.reason), (end, reason));
+    assert_eq!((last.state, last.id == first.id), (State::Adopted, end == State::Adopted));
+    // An account of another owner is never deleted.
+    let stranger = (end == State::Spent).then_some(&first);
+    let expected: Vec<_> = [Some(&last), stranger].into_iter().flatten().collect();
+    rig.check(&expected).await;
+}
+
+#[rstest]
+#[case::denied(ErrorKind::PermissionDenied, Reason::Denied)]
+#[case::not_prepared(ErrorKind::NotPrepared, Reason::Denied)]
+#[case::ambiguous(ErrorKind::Internal, Reason::Ambiguous)]
+#[tokio::test]
+async fn a_failure_leaves_its_reason_and_counts(#[case] kind: ErrorKind, #[case] reason: Reason) {
+    let Some(rig) = Rig::new(Kind::Sqlite).await else { return };
+    let worker = rig.worker("one");
+    let first = rig.assign(&rig.cluster("cls-1"), None).await;
+    rig.world.registry.inject(Operation::Create, Fault::Before(kind));
+    rig.turn(&worker).await;
+    let found = rig.get(first.id).await;
+    assert_eq!((found.state, found.reason, found.record.attempts), (State::Reserved, reason, 1));
+    assert!(found.record.retry_at.unwrap() > rig.world.registry.now());
+}
+
+#[tokio::test]
+async fn a_registry_that_is_exhausted_costs_no_attempt() {
+    let Some(rig) = Rig::new(Kind::Sqlite).await else { return };
+    let worker = rig.worker("one");
+    let first = rig.assign(&rig.cluster("cls-1"), None).await;
+    rig.world.registry.inject(Operation::Create, Fault::Before(ErrorKind::QuotaExceeded));
+    rig.turn(&worker).await;
+    let found = rig.get(first.id).await;
+    assert_eq!((found.reason, found.record.attempts, found.record.retry_at), (Reason::RateLimited, 0, None));
+    assert_eq!(rig.turn(&worker).await, Turn::Idle);
+    assert_eq!(rig.turn(&worker).await, Turn::Worked);
+    assert_eq!(rig.get(first.id).await.state, State::Created);
+}
