@@ -39,7 +39,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes"]),
     ("sync-global-pullsecret", &["daemon", "docker-config", "fleet-model"]),
-    ("database", &[]),
+    ("database", &["daemon"]),
     ("hyperfleet-api", &["daemon", "database", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     (
