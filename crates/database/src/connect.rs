@@ -18,6 +18,11 @@ use super::error::DatabaseError;
 use super::meter::QueryMeter;
 use super::pools::{Database, Pools};
 
+/// Variable of the environment with the URL of a PostgreSQL server.
+pub const URL_VARIABLE: &str = "DATABASE_URL";
+/// Key of the setting that says how connections are encrypted.
+pub const SSL_MODE: &str = "database.ssl.mode";
+
 /// Time without use after which a connection is tested before it is used again.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 /// Maximum time in which a tested connection must answer; else it is replaced.
@@ -72,10 +77,6 @@ pub struct Component {
     pub application: &'static str,
     /// Tables that its metrics tell apart.
     pub tables: &'static [&'static str],
-    /// Name of the setting that gives [`Source::PostgresUrl`], for errors.
-    pub url_setting: &'static str,
-    /// Name of the setting that gives the mode of encryption, for errors.
-    pub ssl_mode_setting: &'static str,
 }
 
 impl Database {
@@ -90,16 +91,14 @@ impl Database {
             Source::Sqlite { path } => sqlite(path, pool),
             Source::PostgresUrl(url) => {
                 let options = PgConnectOptions::from_str(url.expose_secret()).map_err(|_quotes_the_url| {
-                    let setting = component.url_setting;
-                    DatabaseError::Schema(format!("{setting}: must be like postgresql://user@host:5432/name"))
+                    DatabaseError::Schema(format!("{URL_VARIABLE}: must be like postgresql://user@host:5432/name"))
                 })?;
                 postgres(options, pool, component)
             }
             Source::Postgres { host, port, name, username, password, ssl_mode, root_cert_file } => {
                 let mode = PgSslMode::from_str(ssl_mode).map_err(|_unknown| {
                     DatabaseError::Schema(format!(
-                        "{}: must be one of disable, allow, prefer, require, verify-ca, verify-full",
-                        component.ssl_mode_setting
+                        "{SSL_MODE}: must be one of disable, allow, prefer, require, verify-ca, verify-full"
                     ))
                 })?;
                 let mut options =
@@ -203,10 +202,13 @@ mod tests {
     #[rstest]
     #[case(
         Source::PostgresUrl("postgresql://user:hunter2-Zq7@host:port/name".to_owned().into()),
-        "TEST_URL: must be like postgresql://user@host:5432/name"
+        "DATABASE_URL: must be like postgresql://user@host:5432/name"
     )]
-    #[case(by_parts("verify"), "test.ssl.mode: must be one of disable, allow, prefer, require, verify-ca, verify-full")]
-    fn errors_name_the_component_s_setting_and_no_credential(#[case] source: Source, #[case] expected: &str) {
+    #[case(
+        by_parts("verify"),
+        "database.ssl.mode: must be one of disable, allow, prefer, require, verify-ca, verify-full"
+    )]
+    fn errors_name_the_setting_and_no_credential(#[case] source: Source, #[case] expected: &str) {
         let error = Database::open(&source, POOL, &COMPONENT).unwrap_err();
         assert_eq!(error.to_string(), expected);
         assert!(!format!("{error:?} {source:?}").contains("hunter2"));

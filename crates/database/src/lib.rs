@@ -9,7 +9,9 @@
 //! - [`DatabaseError`] states what the caller can do: wait ([`DatabaseError::is_unavailable`]) or repeat the transaction at
 //!   once ([`DatabaseError::is_contended`]). No method retries.
 //! - [`Database::make_checkpoints`] runs beside the component for as long as it serves.
-//! - A [`sealed::Keyring`] encrypts what must not be readable in the database, its backups and its log.
+//! - [`settings::DatabaseSettings`] is the section of a component's settings that makes the [`Source`] and the
+//!   [`PoolSettings`].
+//! - A [`sealed::Keyring`] encrypts what must not be readable in the database and its backups; [`sealed::KeyFiles`] reads it.
 //! - The component registers [`Database::meter`] and [`Database::connections`] as metrics under names of its own.
 //!
 //! | invariant | test |
@@ -19,8 +21,9 @@
 //! | A migration is applied once, in order, as a whole, and not to the database of another program. | `schema::tests` |
 //! | SQLite's log stays short while writes go on. | `checkpoint::tests` |
 //! | A full disk is noticed, and again when it has room. | `probe::tests` |
-//! | An encrypted value is opened at its place only, with the key that encrypted it, and by every later version. | `sealed::tests` |
-//! | Nothing prints a key or a password. | `sealed::tests::nothing_prints_a_key`, `connect::tests` |
+//! | An encrypted value is opened at its place only, with the key that encrypted it, and by every later version. | `sealed::keyring::tests` |
+//! | Nothing prints a key or a password. | `sealed::keyring::tests::nothing_prints_a_key`, `connect::tests`, `settings::tests` |
+//! | A connection to another machine is encrypted as the settings say, never as the network decides. | `settings::tests` |
 //! | An error of either database has the class that tells what to do. | `error::tests` |
 //!
 //! ```
@@ -28,12 +31,7 @@
 //!
 //! use database::{Component, Database, Migration, Parameters, PoolSettings, Schema, Source, Value};
 //!
-//! const COMPONENT: Component = Component {
-//!     application: "notes",
-//!     tables: &["notes"],
-//!     url_setting: "DATABASE_URL",
-//!     ssl_mode_setting: "database.ssl.mode",
-//! };
+//! const COMPONENT: Component = Component { application: "notes", tables: &["notes"] };
 //! const NOTES: &str = "CREATE TABLE notes (id TEXT PRIMARY KEY)";
 //! const SCHEMA: Schema = Schema {
 //!     migrations: &[Migration { id: "0001-notes", sqlite: NOTES, postgres: NOTES }],
@@ -71,6 +69,7 @@ pub mod pools;
 mod probe;
 pub mod schema;
 pub mod sealed;
+pub mod settings;
 pub mod sql;
 pub mod statements;
 #[cfg(test)]

@@ -9,12 +9,7 @@ use crate::connect::{Component, PoolSettings, Source};
 use crate::pools::Database;
 
 /// The component of the tests.
-pub(crate) const COMPONENT: Component = Component {
-    application: "database-test",
-    tables: &["rows"],
-    url_setting: "TEST_URL",
-    ssl_mode_setting: "test.ssl.mode",
-};
+pub(crate) const COMPONENT: Component = Component { application: "database-test", tables: &["rows"] };
 
 /// A small pool that waits.
 pub(crate) const POOL: PoolSettings = PoolSettings {

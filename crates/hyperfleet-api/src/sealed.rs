@@ -5,18 +5,18 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use database::sealed::{Bound, DigestKey, KeyBytes, Keyring, Unopened as NotOpened};
+use database::sealed::{Bound, Keyring, Unopened as NotOpened};
 use docker_config::{Limits, Problems};
 use jiff::Timestamp;
-use secrecy::{ExposeSecret as _, SecretSlice};
+use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use crate::decide::destination::Destination;
 use crate::resource::Resource;
 
-/// Distinguishes the derived digest key from other keys that may follow from the same one.
-const DIGEST_LABEL: &str = "hyperfleet-api/digest/1";
+/// Label of the digest key that is derived from an encryption key.
+pub const DIGEST_LABEL: &str = "hyperfleet-api/digest/1";
 
 /// The resource that a pull secret is encrypted for. It cannot be decrypted for another one, another incarnation of it, or
 /// another destination.
@@ -75,13 +75,6 @@ impl From<NotOpened> for Unopened {
             NotOpened::Damaged => Self::Damaged,
         }
     }
-}
-
-/// Returns a keyring of 32-byte keys with their ids. Without a digest key, one is derived from the first key.
-///
-/// Returns `None` without keys, or if one does not have 32 bytes.
-pub fn keyring(keys: Vec<KeyBytes>, digest_key: Option<SecretSlice<u8>>) -> Option<Keyring> {
-    Keyring::new(keys, digest_key.map_or(DigestKey::Derived(DIGEST_LABEL), DigestKey::Given))
 }
 
 // === impl Binding ===

@@ -102,9 +102,9 @@ impl Server {
         let authentication = authentication(&settings, &registry)?;
         let mut metered = Registry::default();
         let serve_options = serve_options(&settings, &Certificates::register(&mut metered))?;
-        let source = settings.source(environment).map_err(fault)?;
+        let source = settings.database.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
-        let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
+        let store = Store::open(&source, settings.database.pool.into()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
         let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());

@@ -74,8 +74,6 @@ const COMPONENT: Component = Component {
         "change_counter",
         "changes",
     ],
-    url_setting: "DATABASE_URL",
-    ssl_mode_setting: "database.ssl.mode",
 };
 
 /// A resource as JSON.

@@ -75,8 +75,8 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
     let settings = settings(arguments.flags)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
-        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
-        let store = Store::open(&source, settings.pool())?;
+        let source = settings.database.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let store = Store::open(&source, settings.database.pool.into())?;
         if arguments.check {
             let pending = SCHEMA.pending(store.database()).await?;
             if arguments.output == OutputFormat::Json {

@@ -1,13 +1,13 @@
 //! Tests of encryption, its bindings and keys, and of the documents that are accepted.
 
-use database::sealed::key_id;
+use database::sealed::{DigestKey, KeyBytes, key_id};
 use rstest::rstest;
 
 use super::*;
 
 fn keyring(ids: &[(&str, u8)]) -> Keyring {
     let keys = ids.iter().map(|(id, byte)| KeyBytes { id: (*id).to_owned(), bytes: vec![*byte; 32].into() });
-    super::keyring(keys.collect(), None).unwrap()
+    Keyring::new(keys.collect(), DigestKey::Derived(DIGEST_LABEL)).unwrap()
 }
 
 fn spec(data: &Value) -> Map<String, Value> {

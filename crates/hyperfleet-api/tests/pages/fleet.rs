@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use database::sealed::KeyBytes;
+use database::sealed::{DigestKey, KeyBytes, Keyring};
 use database::{PoolSettings, Source};
 use hyperfleet_api::authorization::{Identity, Scope};
 use hyperfleet_api::decide::body;
@@ -11,7 +11,7 @@ use hyperfleet_api::decide::report;
 use hyperfleet_api::entity::Registry;
 use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::resource::Resource;
-use hyperfleet_api::sealed;
+use hyperfleet_api::sealed::DIGEST_LABEL;
 use hyperfleet_api::server::Build;
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::spec_schema::SpecSchemas;
@@ -50,7 +50,10 @@ impl Fleet {
         let store = Store::open(&Source::Sqlite { path: folder.path().join("fleet.db") }, pool).unwrap();
         let now = Timestamp::now();
         store.migrate(Duration::from_secs(10), now).await.unwrap();
-        let keyring = sealed::keyring(vec![KeyBytes { id: "key-1".to_owned(), bytes: vec![7; 32].into() }], None);
+        let keyring = Keyring::new(
+            vec![KeyBytes { id: "key-1".to_owned(), bytes: vec![7; 32].into() }],
+            DigestKey::Derived(DIGEST_LABEL),
+        );
         Self {
             service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),
             now,

@@ -22,10 +22,10 @@ use crate::cli::OutputFormat;
 pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
-        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let source = settings.database.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
         let keyring =
             settings.keyring().map_err(anyhow::Error::msg)?.context("pull_secret.keys: no key is configured")?;
-        let store = Store::open(&source, settings.pool())?;
+        let store = Store::open(&source, settings.database.pool.into())?;
         let pending = SCHEMA.pending(store.database()).await?;
         anyhow::ensure!(pending.is_empty(), "the schema is not up to date: run `pull-secret api migrate` first");
         let mut removed = Vec::new();
