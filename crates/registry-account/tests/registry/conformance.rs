@@ -1,6 +1,7 @@
 //! One suite of cases that every registry passes.
 
 mod creation;
+mod emulated;
 mod lists;
 mod retirement;
 mod subject;
@@ -17,6 +18,11 @@ macro_rules! every_registry_passes {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_memory() {
                 $module::$case(&Subject::in_memory()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_quay() {
+                $module::$case(&Subject::at_quay().await).await;
             }
         }
     )+)+};

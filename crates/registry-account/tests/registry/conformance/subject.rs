@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use registry_account::probe::Finding;
 use registry_account::{
     AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, Image, Login, MemoryRegistry, Operation,
-    Registry, Visit,
+    QuayRegistry, Registry, Visit,
 };
 
+use super::emulated::Emulated;
 use crate::rig::{image, new_account};
 
 /// The address that pulls come from.
@@ -24,6 +25,7 @@ pub(super) struct Subject<R> {
 
 enum Administrator {
     Memory(Arc<MemoryRegistry>),
+    Quay(Emulated),
 }
 
 // === impl Subject ===
@@ -33,6 +35,13 @@ impl Subject<MemoryRegistry> {
         let registry = Arc::new(MemoryRegistry::new());
         registry.advance(Duration::from_hours(24));
         Self { administrator: Administrator::Memory(Arc::clone(&registry)), registry }
+    }
+}
+
+impl Subject<QuayRegistry> {
+    pub(super) async fn at_quay() -> Self {
+        let (server, registry) = Emulated::start().await;
+        Self { registry: Arc::new(registry), administrator: Administrator::Quay(server) }
     }
 }
 
@@ -52,6 +61,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn image(&self) -> Image {
         match &self.administrator {
             Administrator::Memory(_) => image(),
+            Administrator::Quay(server) => server.image(),
         }
     }
 
@@ -66,6 +76,10 @@ impl<R: Registry> Subject<R> {
                 let repository = &self.image().repository;
                 registry.pull(&Visit { login, repository, source: SOURCE })
             }
+            Administrator::Quay(server) => match server.bearer(login).await {
+                Some(bearer) => server.reads_manifest(&bearer).await,
+                None => false,
+            },
         }
     }
 
@@ -73,6 +87,7 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn bearer(&self, login: &Login) -> String {
         match &self.administrator {
             Administrator::Memory(registry) => registry.bearer(login).unwrap(),
+            Administrator::Quay(server) => server.bearer(login).await.unwrap(),
         }
     }
 
@@ -80,18 +95,21 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn serves(&self, bearer: &str) -> bool {
         match &self.administrator {
             Administrator::Memory(registry) => registry.serves(bearer),
+            Administrator::Quay(server) => server.lists_tags(bearer).await,
         }
     }
 
     pub(super) async fn now(&self) -> Timestamp {
         match &self.administrator {
             Administrator::Memory(registry) => registry.now(),
+            Administrator::Quay(server) => server.server.now(),
         }
     }
 
     pub(super) async fn advance(&self, by: Duration) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.advance(by),
+            Administrator::Quay(server) => server.server.advance_clock(by),
         }
     }
 
@@ -99,6 +117,7 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn add_stranger(&self, name: &AccountName) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.add_stranger(name),
+            Administrator::Quay(server) => server.add_robot(name).await,
         }
     }
 
@@ -106,6 +125,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn lose(&self, operation: Operation) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(operation, Fault::After(ErrorKind::Unavailable)),
+            Administrator::Quay(server) => server.server.inject(fault(operation, "commit-then-cut")),
         }
     }
 
@@ -113,6 +133,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn exhaust(&self, operation: Operation) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(operation, Fault::Before(ErrorKind::QuotaExceeded)),
+            Administrator::Quay(server) => server.server.inject(fault(operation, "throttled(retry-after=2s)")),
         }
     }
 
@@ -120,6 +141,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn garble(&self) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(Operation::Create, Fault::Garbled),
+            Administrator::Quay(server) => server.damage(),
         }
     }
 
@@ -135,4 +157,15 @@ impl<R: Registry> Subject<R> {
 /// Another credential than that of the rig.
 pub(super) fn other_credential() -> CredentialId {
     "01932b5c-9f3e-7c2a-8e1d-ba9876543210".parse().unwrap()
+}
+
+/// Returns the emulator's fault of an operation.
+fn fault(operation: Operation, effect: &str) -> emulators::quay::Fault {
+    let name = match operation {
+        Operation::Create => "createOrgRobot",
+        Operation::Permit => "updateOrganizationTeamMember",
+        Operation::Delete => "deleteOrgRobot",
+        other => panic!("no case has a fault of {other:?}"),
+    };
+    format!("{name}:{effect}").parse().unwrap()
 }

@@ -35,8 +35,9 @@ async fn each_status_has_its_kind(#[case] status: u16, #[case] kind: ErrorKind, 
     ];
     for refusal in refusals {
         let fake = Fake::answering(refusal).await;
+        let registry = quay(fake.address);
         for operation in OPERATIONS {
-            let error = attempt(&quay(fake.address), operation).await.unwrap_err();
+            let error = attempt(&registry, operation).await.unwrap_err();
             assert_eq!((error.operation, error.kind), (operation, kind), "{error}");
             assert_eq!(error.is_transient(), is_transient);
             assert_eq!(error.detail.as_deref(), Some(format!("HTTP status {status}").as_str()));
@@ -52,8 +53,9 @@ async fn an_exhausted_rate_carries_the_wait() {
     let mut refusal = page(429, "");
     refusal.headers_mut().insert("retry-after", "17".parse().unwrap());
     let fake = Fake::answering(refusal).await;
+    let registry = quay(fake.address);
     for operation in OPERATIONS {
-        let error = attempt(&quay(fake.address), operation).await.unwrap_err();
+        let error = attempt(&registry, operation).await.unwrap_err();
         assert_eq!(error.retry_after, Some(Duration::from_secs(17)), "{operation:?}");
     }
 }
@@ -74,7 +76,8 @@ async fn an_unreadable_answer_is_a_failure(#[case] body: &'static str) {
         (Operation::Federate, 200),
     ] {
         let fake = Fake::answering(with(status)).await;
-        let error = attempt(&quay(fake.address), operation).await.unwrap_err();
+        let registry = quay(fake.address);
+        let error = attempt(&registry, operation).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Internal, "{error}");
     }
 }
@@ -83,8 +86,9 @@ async fn an_unreadable_answer_is_a_failure(#[case] body: &'static str) {
 #[tokio::test]
 async fn an_unexpected_success_is_a_failure() {
     let fake = Fake::answering(document(202, &robot())).await;
+    let registry = quay(fake.address);
     for operation in OPERATIONS {
-        assert_eq!(attempt(&quay(fake.address), operation).await.unwrap_err().kind, ErrorKind::Internal);
+        assert_eq!(attempt(&registry, operation).await.unwrap_err().kind, ErrorKind::Internal);
     }
 }
 
@@ -92,8 +96,9 @@ async fn an_unexpected_success_is_a_failure() {
 async fn a_huge_answer_is_not_read_to_its_end() {
     let body = "x".repeat(33 * 1024 * 1024);
     let fake = Fake::answering(Response::builder().status(200).body(body).unwrap()).await;
+    let registry = quay(fake.address);
     for operation in [Operation::Find, Operation::List] {
-        let error = attempt(&quay(fake.address), operation).await.unwrap_err();
+        let error = attempt(&registry, operation).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Internal);
         assert_eq!(error.detail.as_deref(), Some("the answer is longer than 33554432 bytes"));
     }
@@ -102,9 +107,9 @@ async fn a_huge_answer_is_not_read_to_its_end() {
 #[tokio::test]
 async fn silence_is_a_time_out() {
     let fake = Fake::silent().await;
+    let settings = QuaySettings { call_timeout: Duration::from_millis(50), ..settings(fake.address) };
+    let registry = QuayRegistry::connect(settings).unwrap();
     for operation in OPERATIONS {
-        let settings = QuaySettings { call_timeout: Duration::from_millis(50), ..settings(fake.address) };
-        let registry = QuayRegistry::connect(settings).unwrap();
         assert_eq!(attempt(&registry, operation).await.unwrap_err().kind, ErrorKind::TimedOut);
     }
 }
@@ -112,8 +117,9 @@ async fn silence_is_a_time_out() {
 #[tokio::test]
 async fn a_broken_connection_is_an_outage() {
     let fake = Fake::speaking("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{").await;
+    let registry = quay(fake.address);
     for operation in OPERATIONS {
-        assert_eq!(attempt(&quay(fake.address), operation).await.unwrap_err().kind, ErrorKind::Unavailable);
+        assert_eq!(attempt(&registry, operation).await.unwrap_err().kind, ErrorKind::Unavailable);
     }
 }
 

@@ -41,8 +41,9 @@ async fn what_repeats_the_request_is_not_shown(#[case] status: u16) {
             }
         })
         .await;
+        let registry = quay(fake.address);
         for operation in OPERATIONS {
-            if let Err(error) = attempt(&quay(fake.address), operation).await {
+            if let Err(error) = attempt(&registry, operation).await {
                 shows_no_secret(&error);
             }
         }
