@@ -57,7 +57,9 @@ impl Ledger {
             reason: start.reason,
             remark: None,
         };
-        add_event(&mut write, &event, start.now).await?;
+        if !start.action.observes() {
+            add_event(&mut write, &event, start.now).await?;
+        }
         write.commit().await?;
         claimed.version += 1;
         claimed.credential.record.clone_from(&start.record);

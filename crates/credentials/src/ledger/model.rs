@@ -141,8 +141,10 @@ pub struct Change<'a> {
     pub state: State,
     /// The record from now on.
     pub record: Record,
-    /// The reason.
+    /// The reason of the event.
     pub reason: Reason,
+    /// The reason for which it is where it is from now on.
+    pub standing: Reason,
     /// The password.
     pub password: Password,
     /// The lane of the next step.

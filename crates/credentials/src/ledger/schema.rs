@@ -6,8 +6,6 @@ use database::{Component, Migration, Schema};
 pub const COMPONENT: Component = Component {
     application: "pull-secret-credentials",
     tables: &["credentials", "credential_events", "registry_budgets", "write_probe"],
-    url_setting: "DATABASE_URL",
-    ssl_mode_setting: "database.ssl.mode",
 };
 
 /// The schema of the ledger.

@@ -31,7 +31,7 @@ impl Ledger {
         };
         let [state, reason, record, lane, due] = [
             rows::text(change.state),
-            rows::text(change.reason),
+            rows::text(change.standing),
             rows::record(&change.record)?,
             rows::lane(change.lane),
             rows::due(change.due),
@@ -55,9 +55,7 @@ impl Ledger {
             reason: change.reason,
             remark: None,
         };
-        // A row that waits on for the same reason is no event.
-        let is_change = change.action.is_some() || change.state != credential.state || change.reason != credential.reason;
-        if is_change {
+        if is_event(change, credential) {
             add_event(&mut write, &event, change.now).await?;
         }
         if let Some(fresh) = &change.instead {
@@ -89,6 +87,18 @@ impl Ledger {
             insert(&mut write, reservation, actor, now).await?;
         }
         Ok(write.commit().await?)
+    }
+}
+
+/// Returns true for what is worth an event. A row that waits on for the same reason is none, nor is an observation: its evidence
+/// is in the row.
+fn is_event(change: &Change<'_>, credential: &Credential) -> bool {
+    match change.action {
+        Some(action) if action.observes() => {
+            change.outcome != Outcome::Succeeded && change.reason != credential.reason
+        }
+        Some(_) => true,
+        None => change.state != credential.state || change.standing != credential.reason,
     }
 }
 

@@ -50,8 +50,7 @@ impl<R: Registry> Work<'_, R> {
     }
 
     /// Returns the place that follows from the next decision.
-    fn place(&self, credential: &Credential, now: Timestamp) -> Place {
-        let step = self.decide(credential, now);
+    fn place(credential: &Credential, step: Step, now: Timestamp) -> Place {
         match step.action {
             Some(action) if action.calls_registry() => {
                 Place { lane: Some(decide::lane(credential, action)), due: Some(now) }
@@ -188,9 +187,17 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
             Password::Set(_) => true,
             Password::Erase => false,
         };
-        let Place { lane, due } = work.place(&next, now);
+        let step = work.decide(&next, now);
+        let standing = match step.action {
+            _ if matches!(outcome, Outcome::Failed | Outcome::Unknown) => reason,
+            // It is known after the observation.
+            Some(action) if action.observes() => next.reason,
+            _ => step.reason,
+        };
+        let Place { lane, due } = Work::<R>::place(&next, step, now);
         let actor = &self.name;
-        let change = Change { action, outcome, state, record, reason, password, lane, due, instead, actor, now };
+        let change =
+            Change { action, outcome, state, record, reason, standing, password, lane, due, instead, actor, now };
         if !self.ledger.finish(&work.claimed, &change).await? {
             tracing::debug!(credential = %next.id, "another replica has gone on with the credential; nothing was recorded");
         }

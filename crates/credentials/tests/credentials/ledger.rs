@@ -29,6 +29,7 @@ fn change(state: State, now: i64) -> Change<'static> {
         state,
         record: Record::default(),
         reason: Reason::ToPermit,
+        standing: Reason::ToPermit,
         password: Password::Keep,
         lane: Some(Lane::Refill),
         due: Some(second(now)),

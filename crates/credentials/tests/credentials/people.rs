@@ -69,6 +69,10 @@ async fn break_glass_revokes_at_once_and_is_recorded(#[case] kind: Kind) {
     let (deleted, dead) = (found.record.deleted.unwrap(), found.record.dead.unwrap());
     assert!(deleted >= ordered && dead >= deleted);
     let new = rig.assign(&cluster, Some(leaked.id)).await;
+    // Until then the nodes cannot pull: the order was to revoke before anything else.
+    for _turn in 0..4 {
+        rig.turn(&worker).await;
+    }
     rig.until(&worker, &cluster, new.id, State::Adopted).await;
     rig.check(&[&new]).await;
 }
