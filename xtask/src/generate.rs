@@ -57,13 +57,14 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn reference_pages() -> [(&'static str, String); 16] {
+fn reference_pages() -> [(&'static str, String); 17] {
     [
         ("adapter-config.schema.json", format!("{:#}\n", adapter::config::schema())),
         ("adapter-settings.md", adapter_settings()),
         ("api-problems.md", api_problems()),
         ("api-settings.md", api_settings()),
         ("cli.md", command_line()),
+        ("credentials.md", credentials_page()),
         ("environment.md", job_settings()),
         ("exit-codes.md", exit_codes()),
         ("global-pull-secret-cli.md", global_command_line()),
@@ -166,6 +167,35 @@ fn adapter_settings() -> String {
     page.push_str("reasons are [here](exit-codes.md).\n\n| reason | meaning |\n|---|---|\n");
     for reason in adapter::Reason::ALL {
         let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());
+    }
+    page
+}
+
+fn credentials_page() -> String {
+    use credentials::reason::Reason as CredentialReason;
+    use credentials::state::{Action, Lane, State};
+    let mut page = format!(
+        "# Registry credentials: states and reasons\n\n{NOTE}\nAs the ledger stores them, in rows and events. Each step has at most one \
+         outward action.\n\n## States\n\n| state | meaning |\n|---|---|\n"
+    );
+    for state in State::ALL {
+        let _infallible = writeln!(page, "| `{state}` | {} |", state.meaning());
+    }
+    page.push_str("\n## Outward actions\n\nThose that change something have an event before and after.\n\n");
+    page.push_str("| action | calls | meaning |\n|---|---|---|\n");
+    for action in Action::ALL {
+        let calls = if action.calls_registry() { "the registry" } else { "the API" };
+        let _infallible = writeln!(page, "| `{action}` | {calls} | {} |", action.meaning());
+    }
+    page.push_str("\n## Lanes\n\nMost urgent first; while the calls of a registry are scarce, an upper lane has some left.\n\n");
+    page.push_str("| lane | meaning |\n|---|---|\n");
+    for lane in Lane::ALL {
+        let _infallible = writeln!(page, "| `{lane}` | {} |", lane.meaning());
+    }
+    page.push_str("\n## Reasons\n\n| reason | needs a person | meaning |\n|---|---|---|\n");
+    for reason in CredentialReason::ALL {
+        let person = if reason.needs_a_person() { "yes" } else { "no" };
+        let _infallible = writeln!(page, "| `{reason}` | {person} | {} |", reason.meaning());
     }
     page
 }

@@ -62,6 +62,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
+    (
+        "credentials",
+        &["daemon", "database", "docker-config", "fleet-model", "hyperfleet-client", "registry-account"],
+    ),
     ("rotation", &["daemon", "diagnosis", "docker-config", "fleet-model", "hyperfleet-client", "kubernetes"]),
     (
         "diagnosis",
@@ -80,6 +84,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "xtask",
         &[
             "adapter",
+            "credentials",
             "daemon",
             "fleet-model",
             "global-pull-secret",

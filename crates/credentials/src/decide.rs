@@ -7,6 +7,6 @@ mod retire;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{Budget, Grant, eta, grant};
+pub use budget::{Budget, Eta, Grant, Work, eta, etas, grant};
 pub use credential::{Facts, Step, lane, step};
 pub use pool::{Pool, reserve};

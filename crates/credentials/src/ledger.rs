@@ -13,7 +13,7 @@ mod write;
 
 pub use handle::{Ledger, LedgerError};
 pub use model::{
-    Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, Outcome, Password, PoolCounts, Refill, Reservation, Slot,
-    Start, Started, Statement,
+    Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, Outcome, Password, PoolCounts, Refill,
+    Reservation, Slot, Start, Started, Statement,
 };
 pub use rekey::Rekeyed;

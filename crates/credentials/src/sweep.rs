@@ -84,7 +84,8 @@ impl Sweep {
             return Ok(Swept::Wait(until));
         }
         let listed = registry.list(self.page.as_deref()).await?;
-        let ours: Vec<ListedAccount> = listed.accounts.into_iter().filter(|listed| listed.name.has_prefix(prefix)).collect();
+        let ours: Vec<ListedAccount> =
+            listed.accounts.into_iter().filter(|listed| listed.name.has_prefix(prefix)).collect();
         let names: Vec<AccountName> = ours.iter().map(|listed| listed.name.clone()).collect();
         // The ledger is read after the list, so that an account of a credential that was reserved meanwhile is known.
         let known: BTreeMap<AccountName, KnownAccount> =

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::credential::later;
-use crate::state::Lane;
+use crate::state::{Lane, State};
 
 /// The lead of the least urgent lane, in calls.
 const LEAST_LEAD: u32 = 1;
@@ -30,6 +30,24 @@ pub enum Grant {
     Granted(Timestamp),
     /// It may not before this time.
     Wait(Timestamp),
+}
+
+/// Calls that wait in a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The lane.
+    pub lane: Lane,
+    /// Their number.
+    pub calls: u64,
+}
+
+/// The expected end of the calls of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eta {
+    /// The lane.
+    pub lane: Lane,
+    /// The time.
+    pub at: Timestamp,
 }
 
 /// Decides if a lane may make a call now. `per_minute` is the rate of the registry; 0 grants nothing.
@@ -58,6 +76,30 @@ pub fn eta(now: Timestamp, calls: u64, per_minute: u32, soak: Duration) -> Optio
     interval(per_minute).map(|interval| later(now, interval.saturating_mul(calls).saturating_add(soak)))
 }
 
+/// Returns the calls of a registry that a credential still takes until it waits for something else than the registry.
+pub fn calls_left(state: State) -> u64 {
+    match state {
+        State::Reserved => 3,
+        State::Created | State::Retiring => 2,
+        State::Permitted | State::Published => 1,
+        State::Pooled
+        | State::Probed
+        | State::Adopted
+        | State::Quiet
+        | State::Dead
+        | State::WaitedOut
+        | State::Spent => 0,
+    }
+}
+
+/// Returns the time at which the calls of each lane are made, after those of the lanes above it.
+pub fn etas(work: &[Work], per_minute: u32, now: Timestamp, soak: Duration) -> Vec<Eta> {
+    let calls_up_to = |lane: Lane| work.iter().filter(|work| work.lane <= lane).map(|work| work.calls).sum();
+    let eta_of = |lane| Some(Eta { lane, at: eta(now, calls_up_to(lane), per_minute, soak)? });
+    let has_work = |lane: &Lane| work.iter().any(|work| work.lane == *lane && work.calls > 0);
+    Lane::ALL.into_iter().filter(has_work).filter_map(eta_of).collect()
+}
+
 /// Returns the most urgent of the lanes that want a call, which gets it.
 pub fn first(waiting: &[Lane]) -> Option<Lane> {
     waiting.iter().copied().min_by_key(|lane| lane.rank())
@@ -65,8 +107,8 @@ pub fn first(waiting: &[Lane]) -> Option<Lane> {
 
 /// Returns the lead of a lane in calls: a quarter of a minute for the most urgent, a fifth of that less for each below.
 fn lead(per_minute: u32, lane: Lane) -> u32 {
-    let whole = (per_minute / 4).max(LEAST_LEAD + Lane::ALL.len() as u32 - 1);
-    let steps = Lane::ALL.len() as u32;
+    let steps = Lane::Audit.rank() + 1;
+    let whole = (per_minute / 4).max(LEAST_LEAD * steps);
     (whole * (steps - lane.rank()) / steps).max(LEAST_LEAD)
 }
 

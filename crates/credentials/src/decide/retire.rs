@@ -61,7 +61,9 @@ fn quiet(facts: &Facts<'_>, cause: Reason) -> Step {
     }
     match evidence.document.as_ref().filter(|seen| seen.at >= settled && facts.is_within(seen.at, policy.fresh)) {
         None => facts.observe(Action::ObserveDocument, cause),
-        Some(seen) if seen.naming == Naming::Named => facts.wait_for(Reason::StillNamed, policy.interval.max(policy.fresh)),
+        Some(seen) if seen.naming == Naming::Named => {
+            facts.wait_for(Reason::StillNamed, policy.interval.max(policy.fresh))
+        }
         Some(_) => Step::advance(State::Retiring, cause),
     }
 }
@@ -83,7 +85,8 @@ fn unquiet(facts: &Facts<'_>, cause: Reason) -> Option<Step> {
         evidence.usage.as_ref().and_then(|usage| usage.last_pull),
     ];
     let quiet_at = later(since.into_iter().flatten().max().unwrap_or(now), policy.quiet);
-    if let Some(usage) = evidence.usage.as_ref().filter(|usage| usage.at >= quiet_at && facts.is_within(usage.at, policy.fresh))
+    if let Some(usage) =
+        evidence.usage.as_ref().filter(|usage| usage.at >= quiet_at && facts.is_within(usage.at, policy.fresh))
     {
         let is_silent = usage.complete || usage.last_pull.is_some();
         return (!is_silent).then(|| facts.wait_for(Reason::UsageIncomplete, policy.interval.max(policy.fresh)));

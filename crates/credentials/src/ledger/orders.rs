@@ -35,12 +35,7 @@ impl Ledger {
     }
 
     /// Records a part of the evidence that a person attests.
-    pub async fn attest(
-        &self,
-        id: CredentialId,
-        part: Attested,
-        statement: &Statement<'_>,
-    ) -> Result<(), LedgerError> {
+    pub async fn attest(&self, id: CredentialId, part: Attested, statement: &Statement<'_>) -> Result<(), LedgerError> {
         self.change(id, "Attest", Reason::Ordered, statement, |credential| {
             let source = format!("attested by {}: {}", statement.actor, statement.reason);
             let proof = Some(Proof { at: statement.now, source });

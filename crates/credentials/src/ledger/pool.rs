@@ -84,23 +84,20 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Credential, LedgerError> {
         let mut write = self.database().begin().await?;
-        let credential = match claim_pooled(&mut write, slot, now).await? {
-            Some(credential) => {
-                let event = NewEvent {
-                    credential: &credential,
-                    actor,
-                    action: "Assign",
-                    outcome: Outcome::Changed,
-                    reason: Reason::ToPublish,
-                    remark: None,
-                };
-                add_event(&mut write, &event, now).await?;
-                credential
-            }
-            None => {
-                let (fresh, registry, slot) = (fresh.clone(), slot.registry.clone(), Some(slot.clone()));
-                insert(&mut write, &Reservation { fresh, registry, slot }, actor, now).await?
-            }
+        let credential = if let Some(credential) = claim_pooled(&mut write, slot, now).await? {
+            let event = NewEvent {
+                credential: &credential,
+                actor,
+                action: "Assign",
+                outcome: Outcome::Changed,
+                reason: Reason::ToPublish,
+                remark: None,
+            };
+            add_event(&mut write, &event, now).await?;
+            credential
+        } else {
+            let (fresh, registry, slot) = (fresh.clone(), slot.registry.clone(), Some(slot.clone()));
+            insert(&mut write, &Reservation { fresh, registry, slot }, actor, now).await?
         };
         if let Some(replaced) = slot.replaces {
             wake(&mut write, rows::text(replaced), now).await?;

@@ -1,5 +1,7 @@
 //! Reads of the ledger.
 
+use std::collections::BTreeMap;
+
 use database::{Parameters, Row};
 use registry_account::name::{AccountName, CredentialId};
 
@@ -7,8 +9,10 @@ use super::handle::{Ledger, LedgerError};
 use super::model::{Entry, KnownAccount};
 use super::rows::{self, COLUMNS};
 use crate::credential::{Credential, RegistryName, Successor};
+use crate::decide::Work;
+use crate::decide::budget::calls_left;
 use crate::reason::Reason;
-use crate::state::State;
+use crate::state::{Lane, State};
 
 /// The most events of a credential that are read, newest first.
 const MAX_EVENTS: usize = 1000;
@@ -83,6 +87,32 @@ impl Ledger {
             }
         }
         Ok(known)
+    }
+
+    /// Counts the calls of a registry that wait, by lane.
+    pub async fn work(&self, registry: &RegistryName) -> Result<Vec<Work>, LedgerError> {
+        let mut parameters = Parameters::default();
+        let registry = parameters.add(rows::text(registry));
+        let flag = |column: &str| format!("CAST(CASE WHEN {column} IS NULL THEN 0 ELSE 1 END AS BIGINT)");
+        let (cluster, replaces) = (flag("cluster_id"), flag("replaces"));
+        let sql = format!(
+            "SELECT state, {cluster}, {replaces}, COUNT(*) FROM credentials WHERE registry = {registry} \
+             GROUP BY state, {cluster}, {replaces}"
+        );
+        let mut calls: BTreeMap<Lane, u64> = BTreeMap::new();
+        for row in self.database().fetch(sql, parameters).await? {
+            let state = State::parse(&row.text(0)?).ok_or(rows::damaged("credentials.state"))?;
+            let lane = match (state, row.number(1)?, row.number(2)?) {
+                (State::Retiring, ..) => Lane::Rotation,
+                (State::Published, ..) => Lane::Audit,
+                (_, 0, _) => Lane::Refill,
+                (_, _, 0) => Lane::NewCluster,
+                _ => Lane::Rotation,
+            };
+            let count = u64::try_from(row.number(3)?).unwrap_or_default();
+            *calls.entry(lane).or_default() += count.saturating_mul(calls_left(state));
+        }
+        Ok(calls.into_iter().map(|(lane, calls)| Work { lane, calls }).collect())
     }
 
     async fn select(&self, condition: &'static str, value: database::Value) -> Result<Vec<Credential>, LedgerError> {

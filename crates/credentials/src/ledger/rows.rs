@@ -73,6 +73,7 @@ pub(super) fn damaged(location: &'static str) -> DatabaseError {
     DatabaseError::Damaged { location }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "values and references alike")]
 pub(super) fn text(text: impl ToString) -> Value {
     Value::Text(text.to_string())
 }

@@ -76,12 +76,7 @@ impl Ledger {
     }
 
     /// Reserves credentials for the pool.
-    pub async fn reserve(
-        &self,
-        reservations: &[Reservation],
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<(), LedgerError> {
+    pub async fn reserve(&self, reservations: &[Reservation], actor: &str, now: Timestamp) -> Result<(), LedgerError> {
         let mut write = self.database().begin().await?;
         for reservation in reservations {
             insert(&mut write, reservation, actor, now).await?;
@@ -94,9 +89,7 @@ impl Ledger {
 /// is in the row.
 fn is_event(change: &Change<'_>, credential: &Credential) -> bool {
     match change.action {
-        Some(action) if action.observes() => {
-            change.outcome != Outcome::Succeeded && change.reason != credential.reason
-        }
+        Some(action) if action.observes() => change.outcome != Outcome::Succeeded && change.reason != credential.reason,
         Some(_) => true,
         None => change.state != credential.state || change.standing != credential.reason,
     }

@@ -78,7 +78,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     async fn probe(&self) -> Result<Effect, Trouble> {
         let login = self.login().await?;
         let finding = self.served.registry.probe(&login, &self.served.image).await;
-        of_probe(&finding, self.credential.record.attempts)?;
+        of_probe(finding, self.credential.record.attempts)?;
         let mut effect = self.effect();
         effect.record.probed = Some(self.now);
         Ok(effect)
@@ -134,12 +134,8 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let cluster = self.cluster()?;
         let record = &self.credential.record;
         let login = user_only(record.login.clone().unwrap_or_default());
-        let looking = Looking {
-            cluster,
-            host: self.served.registry.host(),
-            login: &login,
-            generation: record.generation,
-        };
+        let looking =
+            Looking { cluster, host: self.served.registry.host(), login: &login, generation: record.generation };
         let look = self.clusters.look(&looking).await.map_err(|error| of_cluster(&error))?;
         let mut effect = self.effect();
         let evidence = &mut effect.record.evidence;
@@ -164,7 +160,8 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let quiet = SignedDuration::try_from(self.served.policy.quiet).unwrap_or(SignedDuration::MAX);
         let window = self.now.saturating_sub(quiet).unwrap_or(Timestamp::MIN);
         // Without a pull so far, all pulls count; later, those of the quiet time.
-        let since = record.probed.filter(|_| record.evidence.first_pull.is_none()).map_or(window, |probed| probed.min(window));
+        let since =
+            record.probed.filter(|_| record.evidence.first_pull.is_none()).map_or(window, |probed| probed.min(window));
         let usage = self.served.registry.usage(&self.credential.account, since).await;
         let usage = usage.map_err(|error| of_registry(Action::ObserveUsage, &error))?;
         let Usage { first_pull, last_pull, complete, .. } = usage;
@@ -203,7 +200,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     async fn confirm_refused(&self) -> Result<Effect, Trouble> {
         let login = self.login().await?;
         let finding = self.served.registry.probe(&login, &self.served.image).await;
-        of_refusal(&finding, self.credential.record.probed.is_some())?;
+        of_refusal(finding, self.credential.record.probed.is_some())?;
         let mut effect = self.effect();
         effect.record.dead = Some(self.now);
         Ok(effect)

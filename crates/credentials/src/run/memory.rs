@@ -86,7 +86,7 @@ impl Clusters for MemoryClusters {
         };
         let proof = |generation: Generation, source: &str| {
             let source = format!("{source} of generation {generation}");
-            (generation >= looking.generation).then(|| Proof { at: Timestamp::UNIX_EPOCH, source })
+            (generation >= looking.generation).then_some(Proof { at: Timestamp::UNIX_EPOCH, source })
         };
         Ok(Look::Here(Document {
             generation: cluster.generation,

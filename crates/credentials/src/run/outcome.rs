@@ -99,7 +99,9 @@ pub(super) fn of_registry(action: Action, error: &AccountError) -> Trouble {
     let retry = |reason| Trouble::Retry(Retry { reason, slowly: false, after: error.retry_after });
     match error.kind {
         ErrorKind::QuotaExceeded => Trouble::Exhausted(error.retry_after.unwrap_or(RATE_DELAY)),
-        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal if action.observes() => retry(Reason::Retrying),
+        ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal if action.observes() => {
+            retry(Reason::Retrying)
+        }
         ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal => retry(Reason::Ambiguous),
         ErrorKind::NameTaken => Trouble::NameSpent,
         ErrorKind::Corrupt => Trouble::GiveUp(Reason::Corrupt),
@@ -126,7 +128,7 @@ pub(super) fn of_cluster(error: &ClusterError) -> Trouble {
 }
 
 /// Judges the probe of a new credential.
-pub(super) fn of_probe(finding: &Finding, attempts: u32) -> Result<(), Trouble> {
+pub(super) fn of_probe(finding: Finding, attempts: u32) -> Result<(), Trouble> {
     match finding.verdict {
         Verdict::Pulls => Ok(()),
         Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
@@ -136,7 +138,7 @@ pub(super) fn of_probe(finding: &Finding, attempts: u32) -> Result<(), Trouble> 
 }
 
 /// Judges the probe with the password of a deleted account.
-pub(super) fn of_refusal(finding: &Finding, was_proven: bool) -> Result<(), Trouble> {
+pub(super) fn of_refusal(finding: Finding, was_proven: bool) -> Result<(), Trouble> {
     match finding.verdict {
         Verdict::Refused => Ok(()),
         // Harbor answers so to a wrong password. The same password could pull before.
@@ -150,4 +152,3 @@ pub(super) fn of_refusal(finding: &Finding, was_proven: bool) -> Result<(), Trou
 pub(super) fn user_only(username: String) -> Login {
     Login { username, password: String::new().into() }
 }
-

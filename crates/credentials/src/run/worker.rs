@@ -13,6 +13,7 @@ use super::clusters::Clusters;
 use super::served::{Served, Sources, later};
 use crate::credential::{ClusterRef, Credential, RegistryName};
 use crate::decide::budget::remaining;
+use crate::decide::{Eta, etas};
 use crate::ledger::{Claim, Fresh, Ledger, LedgerError, Refill, Slot};
 use crate::state::Lane;
 
@@ -105,9 +106,15 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
     pub async fn refill(&self, registry: &RegistryName) -> Result<u64, RunError> {
         let served = self.served(registry)?;
         let now = self.sources.now();
-        let refill =
-            Refill { registry, target: served.pool, per_minute: served.rate(), actor: &self.name, now };
+        let refill = Refill { registry, target: served.pool, per_minute: served.rate(), actor: &self.name, now };
         Ok(self.ledger.refill(&refill, &mut || self.sources.fresh(&served.prefix)).await?)
+    }
+
+    /// Returns the times at which the calls of a registry that wait now are made, by lane.
+    pub async fn etas(&self, registry: &RegistryName) -> Result<Vec<Eta>, RunError> {
+        let served = self.served(registry)?;
+        let work = self.ledger.work(registry).await?;
+        Ok(etas(&work, served.rate(), self.sources.now(), Duration::ZERO))
     }
 
     /// Returns the credential of a cluster that replaces another one, or is its first. It comes from the pool if there is one;

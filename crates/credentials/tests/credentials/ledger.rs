@@ -65,9 +65,11 @@ async fn a_row_belongs_to_one_replica_until_its_lease_ends(#[case] kind: Kind) {
     assert_ne!(mine.credential.id, theirs.credential.id);
     assert!(one.claim(&claim("one", &registry, 59)).await.unwrap().is_none());
     assert!(one.claim(&claim("one", &registry, 60)).await.unwrap().is_some(), "the lease has ended");
-    assert!(!one.finish(&mine, &change(State::Created, 61)).await.unwrap() || {
-        !other.finish(&theirs, &change(State::Created, 61)).await.unwrap()
-    });
+    assert!(
+        !one.finish(&mine, &change(State::Created, 61)).await.unwrap() || {
+            !other.finish(&theirs, &change(State::Created, 61)).await.unwrap()
+        }
+    );
 }
 
 #[rstest]
@@ -158,7 +160,8 @@ async fn a_credential_that_is_given_up_leaves_its_slot_to_another(#[case] kind: 
     assert_eq!((second.id, &second.account), (fresh.id, &fresh.account));
     assert_eq!(ledger.of_cluster("cls-1").await.unwrap().len(), 2);
     // Another incarnation has a slot of its own.
-    let slot = Slot { cluster: credentials::credential::ClusterRef { incarnation: 8, ..cluster }, registry, replaces: None };
+    let slot =
+        Slot { cluster: credentials::credential::ClusterRef { incarnation: 8, ..cluster }, registry, replaces: None };
     let other = rig.sources().fresh(&"hf".parse().unwrap()).unwrap();
     assert_eq!(ledger.assign(&slot, &other, "test", second_time()).await.unwrap().id, other.id);
     // The name of an account is used once.

@@ -1,8 +1,11 @@
 //! A new cluster gets a credential without waiting for the registry; failures of the registry on the way.
 
+use std::time::Duration;
+
+use credentials::decide::Eta;
 use credentials::reason::Reason;
 use credentials::run::Turn;
-use credentials::state::State;
+use credentials::state::{Lane, State};
 use registry_account::{ErrorKind, Fault, Operation};
 use rstest::rstest;
 
@@ -28,8 +31,12 @@ async fn a_pool_is_filled_claimed_and_refilled(#[case] kind: Kind) {
         }
         panic!("the pool is never full");
     };
+    worker.refill(&registry).await.unwrap();
+    let expected = vec![Eta { lane: Lane::Refill, at: rig.world.registry.now() + Duration::from_secs(6) }];
+    assert_eq!(worker.etas(&registry).await.unwrap(), expected, "two are reserved within the lead of refills");
     fill().await;
     assert_eq!(rig.world.created.lock().unwrap().len(), 3);
+    assert_eq!(worker.etas(&registry).await.unwrap(), []);
     let cluster = rig.cluster("cls-1");
     // The registry is away; the cluster has its credential all the same.
     rig.world.registry.inject(Operation::Create, Fault::Before(ErrorKind::Unavailable));

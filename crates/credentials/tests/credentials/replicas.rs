@@ -32,7 +32,9 @@ async fn two_workers_share_the_work_of_many_clusters(#[case] kind: Kind) {
         let (first, second) = join!(rig.turn(&one), rig.turn(&other));
         let refilled = join!(one.refill(&registry), other.refill(&registry));
         assert!(refilled.0.is_ok() && refilled.1.is_ok(), "{refilled:?}");
-        clusters.iter().for_each(|cluster| rig.live(cluster));
+        for cluster in &clusters {
+            rig.live(cluster);
+        }
         let mut adopted = 0;
         for credential in &credentials {
             adopted += usize::from(rig.get(credential.id).await.state == State::Adopted);

@@ -116,7 +116,13 @@ impl Rig {
     }
 
     /// Works until a credential is in a state or beyond it, while a cluster lives.
-    pub(crate) async fn until(&self, worker: &Worker<Outside, Outside>, cluster: &ClusterRef, id: CredentialId, state: State) {
+    pub(crate) async fn until(
+        &self,
+        worker: &Worker<Outside, Outside>,
+        cluster: &ClusterRef,
+        id: CredentialId,
+        state: State,
+    ) {
         for _turn in 0..500 {
             if self.get(id).await.state >= state {
                 return;

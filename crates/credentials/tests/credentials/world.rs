@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use credentials::run::{ClusterError, ClusterErrorKind, Clusters, Entry, Look, Looking, MemoryClusters};
 use credentials::credential::ClusterRef;
+use credentials::run::{ClusterError, ClusterErrorKind, Clusters, Entry, Look, Looking, MemoryClusters};
 use credentials::state::Action;
 use fleet_model::Generation;
 use jiff::Timestamp;
@@ -189,12 +189,18 @@ impl Registry for Outside {
 
 impl Clusters for Outside {
     async fn look(&self, looking: &Looking<'_>) -> Result<Look, ClusterError> {
-        let is_evidence = looking.login.username.is_empty() || secrecy::ExposeSecret::expose_secret(&looking.login.password).is_empty();
+        let is_evidence = looking.login.username.is_empty()
+            || secrecy::ExposeSecret::expose_secret(&looking.login.password).is_empty();
         let action = if is_evidence { Action::ObserveAdoption } else { Action::ObserveDocument };
         self.0.call(action, || broken(ClusterErrorKind::Transient), self.0.clusters.look(looking)).await
     }
 
-    async fn publish(&self, cluster: &ClusterRef, entry: &Entry<'_>, at: Generation) -> Result<Generation, ClusterError> {
+    async fn publish(
+        &self,
+        cluster: &ClusterRef,
+        entry: &Entry<'_>,
+        at: Generation,
+    ) -> Result<Generation, ClusterError> {
         let call = async {
             let naming = self.0.clusters.naming(&entry.login.username);
             if naming.iter().any(|other| other != cluster) {

@@ -1,5 +1,7 @@
 //! The next step of one credential, by its state, its evidence and the orders of people.
 
+#![expect(clippy::unnecessary_wraps, reason = "as the record has them")]
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,8 +9,8 @@ use registry_account::contract::{Capabilities, Disables, Identities};
 use rstest::rstest;
 
 use crate::credential::{
-    ClusterRef, Credential, DocumentSeen, Evidence, Naming, NodesEvidence, Order, Policy, Proof, Record, Retire, Successor,
-    UsageSeen,
+    ClusterRef, Credential, DocumentSeen, Evidence, Naming, NodesEvidence, Order, Policy, Proof, Record, Retire,
+    Successor, UsageSeen,
 };
 use crate::decide::{Facts, Step, lane, step};
 use crate::reason::Reason;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rstest::rstest;
 
-use crate::decide::budget::{Budget, Grant, eta, first, grant, remaining};
+use crate::decide::budget::{Budget, Eta, Grant, Work, eta, etas, first, grant, remaining};
 use crate::decide::pool::{Pool, reserve};
 use crate::state::Lane;
 
@@ -83,6 +83,15 @@ fn an_eta_follows_from_calls_and_rate(
     #[case] expected: Option<i64>,
 ) {
     assert_eq!(eta(seconds(0), calls, per_minute, Duration::from_secs(soak)), expected.map(seconds));
+}
+
+#[test]
+fn a_lane_is_done_after_those_above_it() {
+    let work = |lane, calls| Work { lane, calls };
+    let waiting = [work(Lane::Refill, 60), work(Lane::NewCluster, 30), work(Lane::Audit, 0)];
+    let found = etas(&waiting, 60, seconds(0), Duration::ZERO);
+    let eta = |lane, at| Eta { lane, at: seconds(at) };
+    assert_eq!(found, [eta(Lane::NewCluster, 30), eta(Lane::Refill, 90)]);
 }
 
 #[rstest]

@@ -1,0 +1,145 @@
+//! The clusters of a real HyperFleet API: one entry is written, the rest stays, and what is lost on the way is found again.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use credentials::credential::ClusterRef;
+use credentials::publish::ApiClusters;
+use credentials::run::{ClusterErrorKind, Clusters as _, Document, Entry, Look, Looking};
+use daemon::retry::Budget;
+use fleet_model::{Generation, names};
+use hyperfleet_client::{Client, NewResource, Settings, Status};
+use registry_account::Login;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use testkit::hyperfleet::{HyperFleetApi, cluster, report};
+use tokio_util::sync::CancellationToken;
+
+const HOST: &str = "quay.io";
+const OLD: &str = r#"{"auths":{"quay.io":{"auth":"b2xkOm9sZA=="},"registry.example.com":{"auth":"YTpi"}}}"#;
+const NEW: &str = r#"{"auths":{"quay.io":{"auth":"b3JnK2E6aHVudGVyMg=="},"registry.example.com":{"auth":"YTpi"}}}"#;
+
+struct Rig {
+    api: HyperFleetApi,
+    clusters: ApiClusters,
+    client: Client,
+}
+
+// === impl Rig ===
+
+impl Rig {
+    async fn new() -> Self {
+        let api = HyperFleetApi::start().await;
+        let mut settings = Settings::new(format!("http://{}", api.address).parse().unwrap());
+        settings.token = Some(api.token());
+        let client = Client::new(settings).unwrap();
+        let clusters = ApiClusters::new(client.clone(), Duration::from_secs(30), CancellationToken::new());
+        Self { api, clusters, client }
+    }
+
+    async fn create(&self, id: &str, spec: Value) -> ClusterRef {
+        let Value::Object(spec) = spec else { panic!("a spec is an object") };
+        let created = self.api.create_cluster(&NewResource { spec, ..cluster(id) }).await;
+        ClusterRef { id: id.to_owned(), incarnation: created.created_time.unwrap().as_microsecond() }
+    }
+
+    async fn look(&self, cluster: &ClusterRef, generation: u32) -> Document {
+        match self.clusters.look(&looking(cluster, generation, &login())).await.unwrap() {
+            Look::Here(document) => document,
+            Look::Gone => panic!("it is there"),
+        }
+    }
+
+    async fn pull_secret(&self, id: &str) -> String {
+        let budget = Budget::new(Duration::from_secs(30), CancellationToken::new());
+        let found = self.client.within(&budget).get_with_pull_secret("clusters", id).await.unwrap().unwrap();
+        found.pull_secret.unwrap().expose_secret().to_owned()
+    }
+}
+
+fn login() -> Login {
+    Login { username: "org+a".to_owned(), password: "hunter2".to_owned().into() }
+}
+
+fn looking<'a>(cluster: &'a ClusterRef, generation: u32, login: &'a Login) -> Looking<'a> {
+    Looking { cluster, host: HOST, login, generation: generation.into() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_entry_is_written_and_its_report_is_the_evidence() {
+    let rig = Rig::new().await;
+    let spec = json!({"provider": "gcp", "pullSecret": {"data": OLD}});
+    let cluster = rig.create("cls-1", spec).await;
+    let before = rig.look(&cluster, 1).await;
+    assert_eq!((before.generation, before.user.as_deref()), (Generation::FIRST, Some("old")));
+    assert!(!before.is_same && before.report.is_none() && before.nodes.is_none());
+
+    let login = login();
+    let entry = Entry { host: HOST, login: &login };
+    let generation = rig.clusters.publish(&cluster, &entry, before.generation).await.unwrap();
+    assert_eq!(generation, 2.into());
+    assert_eq!(rig.pull_secret("cls-1").await, NEW);
+    assert_eq!(rig.api.get("cls-1").await.unwrap().spec.pointer("/provider"), Some(&json!("gcp")));
+    // As after an answer that was lost: the same entry is found, and the generation that has it.
+    let after = rig.look(&cluster, 2).await;
+    assert_eq!((after.generation, after.user.as_deref(), after.is_same), (generation, Some("org+a"), true));
+    assert!(after.report.is_none());
+
+    // A write for a generation that has passed changes nothing.
+    let late = rig.clusters.publish(&cluster, &entry, before.generation).await.unwrap_err();
+    assert_eq!(late.kind, ClusterErrorKind::Changed);
+
+    rig.api.report("cls-1", &report(names::ADAPTER, 1, Status::True)).await;
+    assert!(rig.look(&cluster, 2).await.report.is_none(), "that report is about the generation before");
+    rig.api.report("cls-1", &report(names::ADAPTER, 2, Status::False)).await;
+    assert!(rig.look(&cluster, 2).await.report.is_none(), "it is not available");
+    rig.api.report("cls-1", &report(names::ADAPTER, 2, Status::True)).await;
+    let proof = rig.look(&cluster, 2).await.report.unwrap();
+    assert_eq!(proof.source, "report of adapter pullsecret about generation 2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_a_pull_secret_gets_one() {
+    let rig = Rig::new().await;
+    let cluster = rig.create("cls-1", json!({})).await;
+    let before = rig.look(&cluster, 1).await;
+    assert_eq!(before.user, None);
+    let (login, host) = (login(), HOST);
+    rig.clusters.publish(&cluster, &Entry { host, login: &login }, before.generation).await.unwrap();
+    assert_eq!(rig.pull_secret("cls-1").await, r#"{"auths":{"quay.io":{"auth":"b3JnK2E6aHVudGVyMg=="}}}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_incarnation_is_not_the_cluster() {
+    let rig = Rig::new().await;
+    let cluster = rig.create("cls-1", json!({"pullSecret": {"data": OLD}})).await;
+    let earlier = ClusterRef { incarnation: cluster.incarnation - 1, ..cluster };
+    let absent = ClusterRef { id: "cls-2".to_owned(), incarnation: 1 };
+    let (login, host) = (login(), HOST);
+    for gone in [earlier, absent] {
+        assert_eq!(rig.clusters.look(&looking(&gone, 1, &login)).await.unwrap(), Look::Gone);
+        let refused = rig.clusters.publish(&gone, &Entry { host, login: &login }, Generation::FIRST).await.unwrap_err();
+        assert_eq!(refused.kind, ClusterErrorKind::Changed);
+    }
+    assert_eq!(rig.pull_secret("cls-1").await, OLD);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_secret_by_reference_or_hidden_is_left_alone() {
+    let rig = Rig::new().await;
+    let by_reference = json!({"pullSecret": {"secretRef": {"namespace": "a", "name": "b"}}});
+    let (login, host) = (login(), HOST);
+    let refers = rig.create("cls-1", by_reference).await;
+    let inline = rig.create("cls-2", json!({"pullSecret": {"data": OLD}})).await;
+    let blind = ApiClusters::new(rig.api.client(), Duration::from_secs(30), CancellationToken::new());
+    for (clusters, cluster) in [(&rig.clusters, &refers), (&blind, &inline)] {
+        let error = clusters.look(&looking(cluster, 1, &login)).await.unwrap_err();
+        let refused = clusters.publish(cluster, &Entry { host, login: &login }, Generation::FIRST).await.unwrap_err();
+        for error in [error, refused] {
+            assert!(matches!(error.kind, ClusterErrorKind::NotWritable | ClusterErrorKind::Denied), "{error:?}");
+            assert!(!format!("{error} {error:?}").contains("b2xkOm9sZA"));
+        }
+    }
+    assert_eq!(rig.pull_secret("cls-2").await, OLD);
+}
