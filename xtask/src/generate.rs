@@ -57,7 +57,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn reference_pages() -> [(&'static str, String); 17] {
+fn reference_pages() -> [(&'static str, String); 18] {
     [
         ("adapter-config.schema.json", format!("{:#}\n", adapter::config::schema())),
         ("adapter-settings.md", adapter_settings()),
@@ -65,6 +65,7 @@ fn reference_pages() -> [(&'static str, String); 17] {
         ("api-settings.md", api_settings()),
         ("cli.md", command_line()),
         ("credentials.md", credentials_page()),
+        ("credentials-settings.md", credentials_settings()),
         ("environment.md", job_settings()),
         ("exit-codes.md", exit_codes()),
         ("global-pull-secret-cli.md", global_command_line()),
@@ -200,6 +201,12 @@ fn credentials_page() -> String {
     page
 }
 
+fn credentials_settings() -> String {
+    let intro = "`DATABASE_URL` selects PostgreSQL, as at the API. Lists: [guide](../guides/credentials.md#configuration).";
+    let tables = &[("", credentials::settings::table::TABLE)];
+    SettingsPage { title: "Settings of the credentials service", intro, has_file: true, tables }.render()
+}
+
 fn sentinel_settings() -> String {
     use sentinel::settings::table::{EVENTS, TABLE};
     let intro = "The keys are those of HyperFleet's Sentinel. Lists and mappings: \
@@ -230,12 +237,13 @@ fn global_settings() -> String {
 }
 
 /// The tables of settings of all programs.
-fn tables() -> [(&'static str, Table); 7] {
+fn tables() -> [(&'static str, Table); 8] {
     [
         ("API", hyperfleet_api::settings::table::TABLE),
         ("Sentinel", sentinel::settings::table::TABLE),
         ("`events tail`", sentinel::settings::table::EVENTS),
         ("adapter", adapter::config::table::TABLE),
+        ("credentials", credentials::settings::table::TABLE),
         ("Job", pull_secret_job::settings::TABLE),
         ("controller", global_pull_secret::settings::table::TABLE),
         ("node syncer", sync_global_pullsecret::settings::TABLE),

@@ -47,7 +47,9 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "pull-secret",
         &[
             "adapter",
+            "credentials",
             "daemon",
+            "database",
             "diagnosis",
             "docker-config",
             "fleet-model",
@@ -57,6 +59,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "message-broker",
             "precondition",
             "pull-secret-job",
+            "registry-account",
             "rotation",
             "secret-store",
             "sentinel",

@@ -2,6 +2,7 @@
 
 mod claim;
 mod handle;
+mod inventory;
 mod model;
 mod orders;
 mod pool;
@@ -12,6 +13,7 @@ pub mod schema;
 mod write;
 
 pub use handle::{Ledger, LedgerError};
+pub use inventory::{Count, Filter};
 pub use model::{
     Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, Outcome, Password, PoolCounts, Refill,
     Reservation, Slot, Start, Started, Statement,

@@ -49,8 +49,11 @@
 pub mod credential;
 pub mod decide;
 pub mod ledger;
+pub mod metrics;
 pub mod publish;
 pub mod reason;
 pub mod run;
+pub mod server;
+pub mod settings;
 pub mod state;
 pub mod sweep;

@@ -4,6 +4,7 @@ pub mod adapter;
 pub mod all;
 pub mod api;
 pub mod common;
+pub mod credentials;
 pub mod global_pull_secret;
 pub mod sentinel;
 pub mod syncer;

@@ -3,6 +3,7 @@
 mod adapter;
 mod api;
 mod context;
+mod credentials;
 mod doctor;
 mod fleet;
 mod output;
@@ -28,6 +29,10 @@ use pull_secret_job::settings::TABLE;
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
+pub(crate) use credentials::{
+    AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments, OrderFlags, Part,
+    RetireArguments, RevokeArguments, SweepArguments as CredentialsSweepArguments, Target,
+};
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{
     ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,
@@ -75,6 +80,12 @@ pub(crate) enum Command {
     /// Flags come before variables, variables before the configuration file (an `AdapterConfig`). Without a file it is the
     /// pull secret adapter, and needs only the addresses of API and broker. The log is on stdout, one JSON object a line.
     Adapter(Box<AdapterArguments>),
+    /// Give each cluster an account of its own at image registries, and take it back when nothing uses it any more
+    #[command(arg_required_else_help = true)]
+    Credentials {
+        #[command(subcommand)]
+        command: CredentialsCommand,
+    },
     /// Print the events that the Sentinel publishes; look at dead letters, publish them again, delete them
     #[command(arg_required_else_help = true)]
     Events {

@@ -8,6 +8,7 @@ mod audit;
 mod broker;
 mod client;
 mod context;
+mod credentials;
 mod doctor;
 mod events;
 mod explain;
@@ -67,6 +68,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Api(arguments) => api::api(*arguments),
         Command::Sentinel(arguments) => sentinel::sentinel(*arguments),
         Command::Adapter(arguments) => adapter::adapter(*arguments),
+        Command::Credentials { command } => credentials::credentials(command),
         Command::Events { command } => events::events(command),
         Command::RunJob { job: RunJobCommand::PullSecret(flags) } => run_job::pull_secret(flags),
         Command::Audit { command: AuditCommand::Verify(arguments) } => audit::verify(&arguments),

@@ -9,6 +9,8 @@ names! {
     SERVICE_SENTINEL = "hyperfleet-sentinel";
     /// An adapter.
     SERVICE_ADAPTER = "pullsecret-adapter";
+    /// The credentials service.
+    SERVICE_CREDENTIALS = "hyperfleet-credentials";
     /// The Job.
     SERVICE_JOB = "pullsecret-job";
     /// The controller of a hosted cluster's global pull secret.

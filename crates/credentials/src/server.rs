@@ -1,0 +1,336 @@
+//! The running service: listeners, database, the worker, the assignment to clusters, readiness, shutdown.
+
+mod assign;
+mod metered;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use daemon::environment::Environment;
+use daemon::log::causes;
+use daemon::probes::Probes;
+use daemon::readiness::{Readiness, ReadinessSender};
+use daemon::serve::{Endpoint, ListenError};
+use database::Database;
+use database::sealed::Keyring;
+use futures_util::future::join_all;
+use hyperfleet_client::{Client, SetupError};
+use prometheus_client::registry::Registry;
+use registry_account::{AccountError, QuayRegistry};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::credential::RegistryName;
+use crate::ledger::schema::COMPONENT;
+use crate::ledger::{Filter, Ledger, LedgerError};
+use crate::metrics::{Metrics, PoolLevel};
+use crate::publish::ApiClusters;
+use crate::run::{Served, Sources, Worker};
+use crate::settings::{Plan, table};
+use crate::state::State;
+use assign::Assignment;
+
+pub use metered::{Failing, Metered};
+
+/// Time for which a claimed row belongs to a replica; an action has half of it.
+const LEASE: Duration = Duration::from_mins(2);
+/// Maximum time of one look at a cluster, or of one publication.
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time for the step at work to finish at a shutdown. What is cut off is found again.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time to close the database connections.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum time for the database to answer a probe.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval of the metrics about the ledger.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
+/// Interval of the passes that seal passwords anew.
+const REKEY_INTERVAL: Duration = Duration::from_mins(10);
+
+/// The problem with the API until the clusters were read once.
+const UNREAD: &str = "the clusters were not read yet";
+
+/// A service whose listeners are bound and whose database is open, and that has not started yet.
+#[derive(Debug)]
+pub struct Server {
+    plan: Plan,
+    client: Client,
+    worker: Worker<Metered<QuayRegistry>, ApiClusters>,
+    keyring: Arc<Keyring>,
+    metrics: Metrics,
+    failing: Failing,
+    probes: Probes,
+    /// Cuts off the calls of the API at a shutdown.
+    closing: CancellationToken,
+}
+
+/// Errors that prevent a service from starting. Each names the setting and no value.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A setting that cannot be used, as a line for a message.
+    #[error("{0}")]
+    Setting(String),
+    /// The client of the API cannot be set up.
+    #[error(transparent)]
+    Client(#[from] SetupError),
+    /// The client of a registry cannot be set up.
+    #[error("registry {registry}")]
+    Registry {
+        /// The registry.
+        registry: RegistryName,
+        /// The cause.
+        #[source]
+        cause: AccountError,
+    },
+    /// An address cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+}
+
+/// An error that ends a running service.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The database cannot be used by this version.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Passwords are sealed with keys that are not configured.
+    #[error(
+        "keys: passwords in the ledger are sealed with keys that are not configured: {0}; configure them again, and withdraw a key \
+         only when hyperfleet_credentials_passwords_on_old_keys is 0"
+    )]
+    MissingKeys(String),
+}
+
+// === impl Server ===
+
+impl Server {
+    /// Binds the listeners and opens the database. Database, API and registries may be unavailable. `replica` is the actor in
+    /// events.
+    pub async fn prepare(
+        plan: Plan,
+        environment: &impl Environment,
+        sources: Sources,
+        replica: String,
+    ) -> Result<Self, StartError> {
+        let client = Client::new(plan.client.clone())?;
+        let keyring = Arc::new(plan.keyring().map_err(StartError::Setting)?);
+        let ledger = open(&plan, environment, Arc::clone(&keyring)).map_err(StartError::Setting)?;
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry, ledger.database().meter());
+        let (failing, closing) = (Failing::default(), CancellationToken::new());
+        let mut registries = std::collections::BTreeMap::new();
+        for planned in &plan.registries {
+            let name = planned.name.clone();
+            let connected = planned.connect();
+            let Served { registry, image, prefix, description, policy, pool, per_minute } =
+                connected.map_err(|cause| StartError::Registry { registry: name.clone(), cause })?;
+            let registry = Metered::new(registry, name.clone(), metrics.clone(), failing.clone());
+            registries.insert(name, Served { registry, image, prefix, description, policy, pool, per_minute });
+        }
+        let clusters = ApiClusters::new(client.clone(), CLUSTER_TIMEOUT, closing.clone());
+        let worker = Worker { name: replica, ledger, registries, clusters, sources, lease: LEASE };
+        let (health, scraped) = (&plan.settings.health, &plan.settings.metrics);
+        let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
+        let scraped = Endpoint::new(&table::TABLE, "metrics", "metrics", &scraped.host, scraped.port);
+        let readiness = ReadinessSender::not_ready("has not opened the ledger yet");
+        let probes = Probes::listen(&health, &scraped, registry, readiness).await?;
+        Ok(Self { plan, client, worker, keyring, metrics, failing, probes, closing })
+    }
+
+    /// Bound address of the health listener.
+    pub fn health_address(&self) -> SocketAddr {
+        self.probes.health_address()
+    }
+
+    /// Bound address of the metrics listener.
+    pub fn metrics_address(&self) -> SocketAddr {
+        self.probes.metrics_address()
+    }
+
+    /// Serves until `stop`; the step at work is finished first. Ends before only on a ledger that cannot be used.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), ServeError> {
+        let Self { plan, client, worker, keyring, metrics, failing, probes, closing } = self;
+        let readiness = probes.readiness();
+        let parts = Parts {
+            plan: &plan,
+            client: &client,
+            worker: &worker,
+            keyring: &keyring,
+            metrics: &metrics,
+            failing: &failing,
+            readiness: &readiness,
+        };
+        let work = async {
+            let opened = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                opened = parts.open_ledger() => opened,
+            };
+            opened?;
+            tokio::select! {
+                () = worker.run(&stop) => {}
+                () = parts.attend(&stop) => {}
+                () = cut_off(&stop, &closing) => {}
+            }
+            // A connection that was cut off may never close.
+            let _closed_or_cut = timeout(CLOSE_TIMEOUT, worker.ledger.database().close()).await;
+            Ok(())
+        };
+        Box::pin(probes.serve_during(stop.clone(), work)).await
+    }
+}
+
+/// Opens the ledger that the settings name. No connection is made.
+///
+/// # Errors
+///
+/// A line for a message that names the setting.
+pub fn open(plan: &Plan, environment: &impl Environment, keyring: Arc<Keyring>) -> Result<Ledger, String> {
+    let settings = &plan.settings.database;
+    let source = settings.source(environment)?;
+    let database = Database::open(&source, settings.pool.into(), &COMPONENT).map_err(|error| causes(&error))?;
+    Ok(Ledger::new(database, keyring))
+}
+
+/// Ends some time after `stop`, when the calls at work have been cut off.
+async fn cut_off(stop: &CancellationToken, closing: &CancellationToken) {
+    stop.cancelled().await;
+    sleep(FINISH_TIMEOUT).await;
+    closing.cancel();
+    sleep(FINISH_TIMEOUT).await;
+}
+
+/// The parts of a running service.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    plan: &'a Plan,
+    client: &'a Client,
+    worker: &'a Worker<Metered<QuayRegistry>, ApiClusters>,
+    keyring: &'a Keyring,
+    metrics: &'a Metrics,
+    failing: &'a Failing,
+    readiness: &'a ReadinessSender,
+}
+
+// === impl Parts ===
+
+impl Parts<'_> {
+    fn ledger(&self) -> &Ledger {
+        &self.worker.ledger
+    }
+
+    /// Applies the missing migrations and checks that the keys of all passwords are known. Waits for the database.
+    async fn open_ledger(&self) -> Result<(), ServeError> {
+        let lock_timeout = self.plan.settings.database.pool.advisory_lock_timeout;
+        let mut wait = interval(Duration::from_secs(1));
+        wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            wait.tick().await;
+            let opened = async {
+                let taken = self.ledger().migrate(lock_timeout, self.worker.sources.now()).await?;
+                Ok::<_, LedgerError>((taken, self.missing_keys().await?))
+            };
+            match opened.await {
+                Ok((taken, missing)) => {
+                    if !taken.is_empty() {
+                        tracing::info!(operation = "migrate", steps = taken.join(","), "schema migrated");
+                    }
+                    return missing.map_or(Ok(()), |missing| Err(ServeError::MissingKeys(missing)));
+                }
+                Err(error) if error.is_transient() => {
+                    let cause = causes(&error);
+                    tracing::warn!(operation = "migrate", cause, "the database is not available yet; retrying");
+                    self.readiness.set(Readiness::NotReady("the database is not available".to_owned()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Returns the keys that passwords are sealed with and that are not configured.
+    async fn missing_keys(&self) -> Result<Option<String>, LedgerError> {
+        let keys = self.ledger().keys_in_use().await?;
+        let missing = keys.iter().filter(|(key, _)| !self.keyring.has(key));
+        let missing: Vec<String> = missing.map(|(key, number)| format!("`{key}` ({number} passwords)")).collect();
+        Ok(Some(missing.join(", ")).filter(|missing| !missing.is_empty()))
+    }
+
+    /// Assigns, measures, and keeps readiness up to date until the service stops.
+    async fn attend(&self, stop: &CancellationToken) {
+        let problems: Vec<_> = self.plan.registries.iter().map(|_each| watch::Sender::new(Some(UNREAD.to_owned()))).collect();
+        let assignments = self.plan.registries.iter().zip(&problems).map(|(planned, problem)| async move {
+            let assignment = Assignment {
+                worker: self.worker,
+                registry: &planned.name,
+                search: planned.search.clone(),
+                client: self.client,
+                metrics: self.metrics,
+                resync: self.plan.settings.clusters.resync,
+                problem,
+            };
+            assignment.run(stop).await;
+        });
+        let check = || self.check(&problems);
+        let ready = self.readiness.poll(Duration::from_secs(1), check);
+        let checkpoints = self.ledger().database().make_checkpoints();
+        tokio::join!(join_all(assignments), ready, checkpoints, self.measure(), self.reseal());
+    }
+
+    async fn check(&self, problems: &[watch::Sender<Option<String>>]) -> Readiness {
+        let ping = timeout(PING_TIMEOUT, self.ledger().database().ping()).await;
+        if !matches!(ping, Ok(Ok(()))) {
+            return Readiness::NotReady("the database is not available".to_owned());
+        }
+        if let Some(problem) = problems.iter().find_map(|problem| problem.borrow().clone()) {
+            return Readiness::NotReady(format!("the API cannot be read: {problem}"));
+        }
+        match self.failing.lines().as_slice() {
+            [] => Readiness::Ready,
+            lines => Readiness::NotReady(lines.join("; ")),
+        }
+    }
+
+    async fn measure(&self) {
+        let mut ticks = interval(MEASURE_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.measure_once().await {
+                tracing::debug!(operation = "measure", cause = causes(&error), "metrics are of an earlier time");
+            }
+        }
+    }
+
+    async fn measure_once(&self) -> Result<(), LedgerError> {
+        let (ledger, registries) = (self.ledger(), &self.plan.registries);
+        let levels = registries.iter().map(|planned| PoolLevel { registry: &planned.name, target: planned.pool });
+        self.metrics.show_ledger(&ledger.counts().await?, &levels.collect::<Vec<_>>());
+        for planned in registries {
+            let name = &planned.name;
+            let filter = Filter { registry: Some(name.clone()), state: Some(State::Published), cluster: None };
+            self.metrics.show_unadopted(name, &ledger.list(&filter).await?, self.worker.sources.now());
+            self.metrics.show_waiting(name, &ledger.work(name).await?);
+        }
+        Ok(())
+    }
+
+    /// Seals passwords anew whose key is not the first, until an old key can be withdrawn.
+    async fn reseal(&self) {
+        let mut ticks = interval(REKEY_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            match self.ledger().rekey().await {
+                Ok(done) => {
+                    self.metrics.show_old_keys(u64::try_from(done.unopened.len()).unwrap_or(u64::MAX));
+                    if done.resealed > 0 || !done.unopened.is_empty() {
+                        let (resealed, unopened) = (done.resealed, done.unopened.len());
+                        tracing::info!(operation = "rekey", resealed, unopened, "passwords sealed with the first key");
+                    }
+                }
+                Err(error) => tracing::warn!(operation = "rekey", cause = causes(&error), "cannot seal anew; retrying"),
+            }
+        }
+    }
+}

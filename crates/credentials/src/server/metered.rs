@@ -1,0 +1,191 @@
+//! A registry whose calls are counted, and whose last answer is known.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use registry_account::contract::{
+    Account, Capabilities, Credential, ListedAccounts, Login, NewAccount, Registry, Usage,
+};
+use registry_account::error::{AccountError, ErrorKind};
+use registry_account::name::{AccountName, Image};
+use registry_account::probe::{Finding, Verdict};
+
+use crate::credential::RegistryName;
+use crate::metrics::{FinishedCall, Metrics};
+
+/// The failures of registries that have not answered as they should since; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Failing(Arc<Mutex<BTreeMap<RegistryName, String>>>);
+
+/// A registry whose calls are counted.
+#[derive(Clone, Debug)]
+pub struct Metered<R> {
+    registry: R,
+    name: RegistryName,
+    metrics: Metrics,
+    failing: Failing,
+}
+
+// === impl Failing ===
+
+impl Failing {
+    /// Returns the failures of registries, as one line each.
+    pub fn lines(&self) -> Vec<String> {
+        let failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.iter().map(|(registry, failure)| format!("registry {registry}: {failure}")).collect()
+    }
+
+    fn note(&self, registry: &RegistryName, failure: Option<String>) {
+        let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            Some(failure) => drop(failing.insert(registry.clone(), failure)),
+            None => drop(failing.remove(registry)),
+        }
+    }
+}
+
+// === impl Metered ===
+
+impl<R: Registry> Metered<R> {
+    /// Counts the calls of a registry in these metrics, and notes its failures.
+    pub fn new(registry: R, name: RegistryName, metrics: Metrics, failing: Failing) -> Self {
+        Self { registry, name, metrics, failing }
+    }
+
+    async fn call<T>(
+        &self,
+        operation: &'static str,
+        call: impl Future<Output = Result<T, AccountError>>,
+    ) -> Result<T, AccountError> {
+        let result = call.await;
+        let outcome = result.as_ref().map_or_else(|error| outcome(error.kind), |_done| "success");
+        self.metrics.called(&FinishedCall { registry: &self.name, operation, outcome });
+        match &result {
+            Err(error) if is_fault(error.kind) => {
+                tracing::warn!(operation, registry = %self.name, "{error}");
+                self.failing.note(&self.name, Some(error.to_string()));
+            }
+            _ => self.failing.note(&self.name, None),
+        }
+        result
+    }
+}
+
+/// Returns true for failures that are not about one account.
+fn is_fault(kind: ErrorKind) -> bool {
+    match kind {
+        ErrorKind::NotPrepared
+        | ErrorKind::PermissionDenied
+        | ErrorKind::Unauthenticated
+        | ErrorKind::Unavailable
+        | ErrorKind::TimedOut
+        | ErrorKind::Internal => true,
+        ErrorKind::NotFound
+        | ErrorKind::NameTaken
+        | ErrorKind::Corrupt
+        | ErrorKind::Invalid
+        | ErrorKind::Unsupported
+        | ErrorKind::QuotaExceeded => false,
+    }
+}
+
+fn outcome(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::NameTaken => "name_taken",
+        ErrorKind::Corrupt => "corrupt",
+        ErrorKind::NotPrepared => "not_prepared",
+        ErrorKind::PermissionDenied => "permission_denied",
+        ErrorKind::Unauthenticated => "unauthenticated",
+        ErrorKind::Invalid => "invalid",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::QuotaExceeded => "quota_exceeded",
+        ErrorKind::Unavailable => "unavailable",
+        ErrorKind::TimedOut => "timed_out",
+        ErrorKind::Internal => "internal",
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pulls => "pulls",
+        Verdict::Accepted => "accepted",
+        Verdict::NotPermitted => "not_permitted",
+        Verdict::Refused => "refused",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}
+
+impl<R: Registry> Registry for Metered<R> {
+    fn capabilities(&self) -> Capabilities {
+        self.registry.capabilities()
+    }
+
+    fn host(&self) -> &str {
+        self.registry.host()
+    }
+
+    fn login(&self, name: &AccountName) -> String {
+        self.registry.login(name)
+    }
+
+    async fn create(&self, new: &NewAccount) -> Result<Credential, AccountError> {
+        self.call("create", self.registry.create(new)).await
+    }
+
+    async fn find(&self, name: &AccountName) -> Result<Option<Account>, AccountError> {
+        self.call("find", self.registry.find(name)).await
+    }
+
+    async fn permit(&self, name: &AccountName) -> Result<(), AccountError> {
+        self.call("permit", self.registry.permit(name)).await
+    }
+
+    async fn probe(&self, login: &Login, image: &Image) -> Finding {
+        let finding = self.registry.probe(login, image).await;
+        let outcome = verdict(finding.verdict);
+        self.metrics.called(&FinishedCall { registry: &self.name, operation: "probe", outcome });
+        finding
+    }
+
+    async fn usage(&self, name: &AccountName, since: Timestamp) -> Result<Usage, AccountError> {
+        self.call("usage", self.registry.usage(name, since)).await
+    }
+
+    async fn disable(&self, name: &AccountName) -> Result<(), AccountError> {
+        self.call("disable", self.registry.disable(name)).await
+    }
+
+    async fn delete(&self, name: &AccountName) -> Result<bool, AccountError> {
+        self.call("delete", self.registry.delete(name)).await
+    }
+
+    async fn list(&self, page: Option<&str>) -> Result<ListedAccounts, AccountError> {
+        self.call("list", self.registry.list(page)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::registry::Registry as Metrified;
+    use registry_account::{Fault, MemoryRegistry, Operation};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failure_is_known_until_the_registry_answers() {
+        let queries = database::QueryMeter::new(&[]);
+        let metrics = Metrics::register(&mut Metrified::default(), &queries);
+        let (memory, failing) = (MemoryRegistry::new(), Failing::default());
+        memory.inject(Operation::List, Fault::Before(ErrorKind::PermissionDenied));
+        let name: AccountName = "hf-one".parse().unwrap();
+        let registry = Metered::new(memory, "quay".parse().unwrap(), metrics, failing.clone());
+        assert!(registry.permit(&name).await.is_err());
+        assert_eq!(failing.lines(), [""; 0], "an account that is absent is no failure of the registry");
+        let error = registry.list(None).await.unwrap_err();
+        assert_eq!(failing.lines(), [format!("registry quay: {error}")]);
+        assert!(registry.list(None).await.is_ok());
+        assert_eq!(failing.lines(), [""; 0]);
+    }
+}

@@ -1,0 +1,179 @@
+//! Reads the settings of the credentials service, checks them, and makes a plan of them.
+
+mod registry;
+mod shape;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use daemon::environment::Environment;
+use daemon::settings::dump::Dump;
+use daemon::settings::{Given, Loaded, configuration};
+use database::sealed::{KeyFiles, Keyring};
+use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
+use registry_account::{AccountError, Image, NamePrefix, QuayRegistry, QuaySettings};
+
+use crate::credential::{Policy, RegistryName};
+use crate::run::Served;
+
+pub use daemon::settings::common::Address;
+pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistrySettings, RetireSetting};
+pub use shape::{Api, Auth, Clients, ClusterSettings, Settings};
+
+/// File that is read where none is named, if it exists.
+pub const SEARCHED: &str = "/etc/hyperfleet/credentials.yaml";
+/// Variable that names the file.
+pub const CONFIG_VARIABLE: &str = "HYPERFLEET_CREDENTIALS_CONFIG";
+
+/// Label of the digest key, which the keyring derives from its first key. The ledger stores no digests.
+const DIGEST_LABEL: &str = "credentials/digest/1";
+
+/// The settings, checked.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Client of the HyperFleet API.
+    pub client: hyperfleet_client::Settings,
+    /// The registries, each with a name of its own.
+    pub registries: Vec<RegistryPlan>,
+    /// The settings that it was made of.
+    pub settings: Settings,
+}
+
+/// A registry, checked.
+#[derive(Clone, Debug)]
+pub struct RegistryPlan {
+    /// Its name.
+    pub name: RegistryName,
+    /// Its client.
+    pub quay: QuaySettings,
+    /// The image that probes ask for.
+    pub image: Image,
+    /// Beginning of the names of accounts.
+    pub prefix: NamePrefix,
+    /// Description of accounts.
+    pub description: String,
+    /// The rules.
+    pub policy: Policy,
+    /// Credentials that should be ready in the pool.
+    pub pool: u64,
+    /// Search that finds the clusters that get a credential; all without it.
+    pub search: Option<String>,
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Reads the settings from flags, environment and file, and makes a plan of them.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
+        read(flags, environment)?.then(|settings| settings.plan(environment))
+    }
+
+    /// Reads the settings as [`Plan::load`] does, and returns them with their sources.
+    ///
+    /// # Errors
+    ///
+    /// Every fault, as a line for a message.
+    pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
+        read(flags, environment)?.dumped(|settings| settings.plan(environment))
+    }
+
+    /// Reads the keys of the ledger. Without any, one is generated beside a SQLite database.
+    ///
+    /// # Errors
+    ///
+    /// A line for a message that names the setting.
+    pub fn keyring(&self) -> Result<Keyring, String> {
+        let files = KeyFiles {
+            keys: &self.settings.keys,
+            keys_setting: "keys",
+            digest_key: None,
+            digest_key_setting: "keys",
+            digest_label: DIGEST_LABEL,
+            beside: self.settings.database.file(),
+        };
+        files.read()?.ok_or_else(|| "keys: no key is configured: passwords cannot be sealed".to_owned())
+    }
+}
+
+// === impl RegistryPlan ===
+
+impl RegistryPlan {
+    /// Sets up the client of the registry. No request is sent.
+    ///
+    /// # Errors
+    ///
+    /// A file of the settings that cannot be used.
+    pub fn connect(&self) -> Result<Served<QuayRegistry>, AccountError> {
+        Ok(Served {
+            registry: QuayRegistry::connect(self.quay.clone())?,
+            image: self.image.clone(),
+            prefix: self.prefix.clone(),
+            description: self.description.clone(),
+            policy: self.policy.clone(),
+            pool: self.pool,
+            per_minute: None,
+        })
+    }
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Takes what files and `DATABASE_URL` hold, checks the settings as a whole, and makes a plan of them.
+    fn plan(mut self, environment: &impl Environment) -> Result<Plan, Vec<String>> {
+        let mut faults = self.database.read_files();
+        faults.extend(self.database.faults());
+        faults.extend(self.database.take_url(environment));
+        faults.extend(self.tracing.faults());
+        let base_url = self.clients.hyperfleet_api.base_url.as_deref().unwrap_or_default().trim().parse::<BaseUrl>();
+        let base_url = base_url.map_err(|error| faults.push(format!("clients.hyperfleet_api.base_url: {error}"))).ok();
+        let registries = self.registries(&mut faults);
+        match base_url.filter(|_| faults.is_empty()) {
+            Some(base_url) => Ok(Plan { client: self.client(base_url), registries, settings: self }),
+            None => Err(faults),
+        }
+    }
+
+    fn registries(&self, faults: &mut Vec<String>) -> Vec<RegistryPlan> {
+        if self.registries.is_empty() {
+            faults.push("registries: must name one or more".to_owned());
+        }
+        let mut names = BTreeSet::new();
+        let mut plans = Vec::new();
+        for (index, registry) in self.registries.iter().enumerate() {
+            if !names.insert(&registry.name) {
+                faults.push(format!("registries[{index}].name: another registry has this name"));
+            }
+            plans.extend(registry.plan(index, faults));
+        }
+        plans
+    }
+
+    fn client(&self, base_url: BaseUrl) -> hyperfleet_client::Settings {
+        let Api { timeout, ca_file, plain_http_host, auth, .. } = &self.clients.hyperfleet_api;
+        hyperfleet_client::Settings {
+            attempt_timeout: *timeout,
+            ca_file: ca_file.clone(),
+            plain_http_host: plain_http_host.clone(),
+            token: auth.token_path.clone().map(|path| TokenSettings { path, cache_ttl: auth.token_cache_ttl }),
+            user_agent: concat!("hyperfleet-credentials/", env!("CARGO_PKG_VERSION")).to_owned(),
+            watch: WatchSettings { poll_interval: self.clusters.poll_interval, ..WatchSettings::default() },
+            ..hyperfleet_client::Settings::new(base_url)
+        }
+    }
+}
+
+fn read(
+    flags: BTreeMap<&'static str, String>,
+    environment: &impl Environment,
+) -> Result<Loaded<Settings>, Vec<String>> {
+    let flag = flags.get("config").map(String::as_str);
+    let file = configuration(flag, environment, CONFIG_VARIABLE, &[SEARCHED]).map_err(|fault| vec![fault])?;
+    Ok(daemon::settings::load(&table::TABLE, environment, &Given { file, flags, ignored: Vec::new() }))
+}

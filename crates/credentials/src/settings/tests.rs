@@ -1,0 +1,139 @@
+//! Settings that are accepted, and the faults of others.
+
+use std::time::Duration;
+
+use rstest::rstest;
+
+use super::*;
+use crate::credential::{NodesEvidence, Retire};
+
+const QUAY: &str = "{name: quay, type: quay, url: https://quay.io, organization: fleet, team: pullers, \
+                    token_file: /run/quay/token, image: fleet/release}";
+
+type Variables<'a> = BTreeMap<&'a str, &'a str>;
+
+fn plan(file: &str, variables: &Variables<'_>) -> Result<Plan, Vec<String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.yaml");
+    daemon::file::replace(&path, file.as_bytes()).unwrap();
+    let mut all: Variables<'_> = [("HYPERFLEET_API_BASE_URL", "http://localhost:8000")].into();
+    all.extend(variables);
+    Plan::load([("config", path.to_string_lossy().into_owned())].into(), &all)
+}
+
+#[test]
+fn the_least_is_enough() {
+    let plan = plan(&format!("registries: [{QUAY}]"), &Variables::new()).unwrap();
+    let [quay] = plan.registries.as_slice() else { panic!("{:?}", plan.registries) };
+    assert_eq!((quay.name.as_str(), quay.pool, quay.quay.calls_per_minute), ("quay", 0, 60));
+    assert_eq!((&quay.policy, &quay.search, &quay.image.reference), (&Policy::default(), &None, &None));
+    assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("credentials.db"));
+}
+
+#[test]
+fn everything_can_be_set() {
+    let given = QUAY.replace(
+        "image: fleet/release}",
+        "host: 'quay.io:443', image: 'fleet/release:4.19', prefix: fl, pool: 7, calls_per_minute: 30, search: \"labels.a = 'b'\", \
+         description: text, policy: {retire: when_adopted, nodes: renounced, quiet: 48h, deadline: 1h, interval: 1m, fresh: 2m, \
+         resync: 12h, late: 20m}}",
+    );
+    let variables = Variables::from([
+        ("HYPERFLEET_CREDENTIALS_DATABASE_PATH", "/data/c.db"),
+        ("HYPERFLEET_CREDENTIALS_CLUSTERS_RESYNC", "1m"),
+        ("HYPERFLEET_API_TIMEOUT", "3s"),
+    ]);
+    let plan = plan(&format!("registries: [{given}]"), &variables).unwrap();
+    let quay = &plan.registries[0];
+    let minutes = Duration::from_mins;
+    let expected = Policy {
+        retire: Retire::WhenAdopted,
+        nodes: NodesEvidence::Renounced,
+        quiet: minutes(48 * 60),
+        deadline: minutes(60),
+        interval: minutes(1),
+        fresh: minutes(2),
+        resync: minutes(12 * 60),
+        late: minutes(20),
+        disabled_for: Duration::ZERO,
+    };
+    assert_eq!(quay.policy, expected);
+    assert_eq!(quay.image.reference.as_ref().map(|tag| tag.as_str()), Some("4.19"));
+    assert_eq!((quay.pool, quay.quay.calls_per_minute, quay.search.as_deref()), (7, 30, Some("labels.a = 'b'")));
+    assert_eq!((plan.settings.clusters.resync, plan.client.attempt_timeout), (minutes(1), Duration::from_secs(3)));
+    assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("/data/c.db"));
+}
+
+#[rstest]
+#[case::none("registries: []", "registries: must name one or more")]
+#[case::unknown("{registry: []}", "registry: unknown key")]
+#[case::unknown_of_a_registry("image: fleet/release, pol: 1", "registries[0].pol: unknown key")]
+#[case::kind("type: quay", "registries[0].type: ")]
+#[case::name("name: quay", "registries[0].name: must be 1 to 63 characters")]
+#[case::url("url: https://quay.io", "registries[0].url: must be an https:// address")]
+#[case::organization("organization: fleet", "registries[0].organization: must be 2 to 200 characters")]
+#[case::team("team: pullers", "registries[0].team: must be 2 to 200 characters")]
+#[case::image("image: fleet/release", "registries[0].image: must be parts of")]
+#[case::prefix("image: fleet/release, prefix: A_", "registries[0].prefix: must be 1 to 22 characters")]
+#[case::calls("image: fleet/release, calls_per_minute: 0", "registries[0].calls_per_minute: must be 1 or more")]
+#[case::description("image: fleet/release, description: ''", "registries[0].description: must be one line")]
+#[case::quiet("image: fleet/release, policy: {quiet: soon}", "registries[0].policy.quiet: must be a duration")]
+#[case::zero("image: fleet/release, policy: {interval: 0s}", "registries[0].policy.interval: must be a duration")]
+#[case::late("image: fleet/release, policy: {late: 1m}", "registries[0].policy.late: must be 5m or more")]
+#[case::policy("image: fleet/release, policy: {quite: 1h}", "registries[0].policy.quite: unknown key")]
+#[case::retire("image: fleet/release, policy: {retire: never}", "registries[0].policy.retire: ")]
+#[case::database("{database: {password: a, password_file: b}}", "database.password: give either it or")]
+#[case::resync("{clusters: {resync: 1s}}", "clusters.resync: must be a duration of 10s or more")]
+fn faults_name_the_key(#[case] change: &str, #[case] fault: &str) {
+    let faults = plan(&file(change), &Variables::new()).unwrap_err();
+    assert!(faults.iter().any(|line| line.starts_with(fault)), "{faults:?}");
+}
+
+/// A file with a whole document, or with a registry of which members are added or made invalid.
+fn file(change: &str) -> String {
+    let registry = match change.split_once(": ") {
+        Some(_) if change.starts_with(['{', 'r']) => return change.to_owned(),
+        Some(_) if change.contains(", ") => QUAY.replace("image: fleet/release", change),
+        Some((key, _)) => QUAY.replace(change, &format!("{key}: 'B A D'")),
+        None => panic!("{change}"),
+    };
+    format!("registries: [{registry}]")
+}
+
+#[test]
+fn all_faults_are_listed_at_once() {
+    let bad = QUAY.replace("organization: fleet", "organization: F").replace("team: pullers", "team: 1");
+    let file = format!("{{registries: [{QUAY}, {QUAY}, {bad}], database: {{password: a, password_file: b}}}}");
+    let faults = plan(&file, &[("HYPERFLEET_API_BASE_URL", "nowhere")].into()).unwrap_err();
+    let keys: Vec<&str> = faults.iter().filter_map(|fault| fault.split(": ").next()).collect();
+    let expected = [
+        "database.password",
+        "clients.hyperfleet_api.base_url",
+        "registries[1].name",
+        "registries[2].name",
+        "registries[2].organization",
+        "registries[2].team",
+    ];
+    assert_eq!(keys, expected, "{faults:?}");
+}
+
+#[test]
+fn a_key_is_needed_on_postgresql_and_made_beside_sqlite() {
+    let variables = Variables::from([("DATABASE_URL", "postgresql://user:hunter2@localhost/credentials")]);
+    let postgres = plan(&format!("registries: [{QUAY}]"), &variables).unwrap();
+    assert_eq!(postgres.keyring().err().as_deref(), Some("keys: no key is configured: passwords cannot be sealed"));
+    assert!(!format!("{postgres:?}").contains("hunter2"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.db").to_string_lossy().into_owned();
+    let variables = Variables::from([("HYPERFLEET_CREDENTIALS_DATABASE_PATH", path.as_str())]);
+    let sqlite = plan(&format!("registries: [{QUAY}]"), &variables).unwrap();
+    assert!(sqlite.keyring().is_ok() && folder.path().join("c.db.key").exists());
+}
+
+#[test]
+fn the_example_of_the_guide_is_right() {
+    let guide = include_str!("../../../../docs/guides/credentials.md");
+    let example = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let plan = plan(example, &Variables::new()).unwrap();
+    assert_eq!(plan.registries.len(), 1);
+}

@@ -1,0 +1,33 @@
+//! Metrics of the credentials service.
+
+use super::metrics;
+
+metrics! {
+    /// Metrics of the credentials service. Those about the ledger are the same on every replica.
+    METRICS:
+    /// Credentials in the ledger, by registry and state.
+    CREDENTIALS = Gauge "hyperfleet_credentials" by &["registry", "state"];
+    /// Credentials with work left, by registry and the reason for which they are where they are; `NeverReported` counts clusters
+    /// that have not reported a new pull secret in time.
+    STANDING = Gauge "hyperfleet_credentials_standing" by &["registry", "reason"];
+    /// Age of the oldest publication that is not adopted; 0 if there is none.
+    OLDEST_UNADOPTED = Gauge "hyperfleet_credentials_oldest_unadopted" in Seconds by &["registry"];
+    /// Credentials that wait for a cluster.
+    POOL_READY = Gauge "hyperfleet_credentials_pool_ready" by &["registry"];
+    /// Credentials that should wait for a cluster.
+    POOL_TARGET = Gauge "hyperfleet_credentials_pool_target" by &["registry"];
+    /// Calls of a registry, by operation and outcome; a probe has its verdict as outcome.
+    CALLS = Counter "hyperfleet_credentials_registry_calls" by &["registry", "operation", "outcome"];
+    /// Calls of a registry that wait, by lane.
+    WAITING_CALLS = Gauge "hyperfleet_credentials_registry_waiting_calls" by &["registry", "lane"];
+    /// Unix time of the last complete list of clusters, by the registry that they were listed for.
+    LAST_RESYNC = Gauge "hyperfleet_credentials_last_resync_timestamp" in Seconds by &["registry"];
+    /// Passwords that another key than the first seals: until there are none, no key can be withdrawn.
+    OLD_KEYS = Gauge "hyperfleet_credentials_passwords_on_old_keys" by &[];
+    /// Duration of database statements.
+    DB_QUERY_DURATION = Histogram "hyperfleet_credentials_db_query_duration" in Seconds by &["operation", "table"];
+    /// Database statements that failed.
+    DB_ERRORS = Counter "hyperfleet_credentials_db_errors" by &[];
+    /// Spans of traces that no collector has taken: the queue was full, or the collector has refused them.
+    TRACE_SPANS_DROPPED = Counter "hyperfleet_credentials_trace_spans_dropped" by &[];
+}

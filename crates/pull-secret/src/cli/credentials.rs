@@ -1,0 +1,200 @@
+//! `pull-secret credentials`: its commands, and its flags as the table of settings has them.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use credentials::credential::RegistryName;
+use credentials::settings::table::TABLE;
+use credentials::state::State;
+use daemon::settings::duration;
+use daemon::settings::flags::{Flags, REQUIRED};
+use registry_account::CredentialId;
+
+use super::output::{ConfigDumpArguments, OutputFormat};
+
+const FLAGS: Flags = Flags {
+    table: TABLE,
+    config: Some("[env: HYPERFLEET_CREDENTIALS_CONFIG] [default: /etc/hyperfleet/credentials.yaml, if there]"),
+    repeated: &[],
+    required: REQUIRED,
+};
+
+daemon::flags!(pub(crate) CredentialsFlags, FLAGS);
+
+/// Commands about registry credentials.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialsCommand {
+    /// Make accounts for clusters, publish them in their pull secrets, retire what is not used any more
+    ///
+    /// Any number of replicas share a ledger. Flags come before variables, variables before the configuration file. The log is on
+    /// stdout, one JSON object a line.
+    Serve(CredentialsFlags),
+    /// Print the settings in effect, each with its source, without credentials
+    ///
+    /// Exits with 2 and all faults if `serve` would refuse them.
+    ConfigDump(ConfigDumpArguments<CredentialsFlags>),
+    /// List credentials: state, reason, cluster; never a password
+    List(ListArguments),
+    /// Print all that the ledger knows about a credential: times, evidence and its sources, orders; never its password
+    Show(CredentialArguments),
+    /// Print the events of a credential, oldest first
+    Events(CredentialArguments),
+    /// Order that a credential is retired once nothing uses it; this is the approval that the policy `manual` waits for
+    Retire(RetireArguments),
+    /// Revoke credentials at once, whatever uses them; nodes that have no other one cannot pull any more
+    ///
+    /// Without --yes it prints which, and until when tokens that were issued before may be good, and changes nothing.
+    Revoke(RevokeArguments),
+    /// Attest a part of the evidence that no system reports
+    Attest(AttestArguments),
+    /// Name the accounts at registries that the ledger does not know or counts as over; deletes nothing
+    ///
+    /// Exits with 0 if there are none, with 1 if there are some.
+    Sweep(SweepArguments),
+}
+
+/// Arguments of `credentials list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only those of this registry
+    #[arg(long, value_name = "NAME")]
+    pub(crate) registry: Option<RegistryName>,
+    /// Only those in this state, such as `Published`
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    pub(crate) state: Option<State>,
+    /// Only those of this cluster
+    #[arg(long, value_name = "ID")]
+    pub(crate) cluster: Option<String>,
+    /// Only those whose account was created longer ago than this, such as `720h`
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) older_than: Option<Duration>,
+    /// Only those that a person has to see to
+    #[arg(long)]
+    pub(crate) needs_a_person: bool,
+    /// A table for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of a command about one credential.
+#[derive(Debug, Args)]
+pub(crate) struct CredentialArguments {
+    /// The credential
+    pub(crate) id: CredentialId,
+    /// A page for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// The person behind an order, and their reason.
+#[derive(Debug, Args)]
+pub(crate) struct OrderFlags {
+    /// The reason, in your words; it is recorded
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// The person who orders it; recorded [default: the variable USER]
+    #[arg(long = "as", value_name = "PERSON")]
+    pub(crate) actor: Option<String>,
+}
+
+/// Arguments of `credentials retire`.
+#[derive(Debug, Args)]
+pub(crate) struct RetireArguments {
+    /// The credential
+    pub(crate) id: CredentialId,
+    #[command(flatten)]
+    pub(crate) order: OrderFlags,
+    /// A line for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// The credentials to revoke.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Target {
+    /// All of this cluster
+    #[arg(long, value_name = "ID")]
+    pub(crate) cluster: Option<String>,
+    /// This one
+    #[arg(long, value_name = "ID")]
+    pub(crate) credential: Option<CredentialId>,
+    /// All of this registry, those of the pool included
+    #[arg(long, value_name = "NAME")]
+    pub(crate) registry: Option<RegistryName>,
+}
+
+/// Arguments of `credentials revoke`.
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArguments {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) order: OrderFlags,
+    /// Revoke, and not only print which would be revoked
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// A table for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// A part of the evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// The adapter has the pull secret available
+    Report,
+    /// All nodes have it
+    Nodes,
+    /// A node has pulled with it
+    FirstPull,
+    /// It was not used for the quiet time
+    Quiet,
+}
+
+/// Arguments of `credentials attest`.
+#[derive(Debug, Args)]
+pub(crate) struct AttestArguments {
+    /// The credential
+    pub(crate) id: CredentialId,
+    /// The part of the evidence
+    #[arg(long, value_enum)]
+    pub(crate) part: Part,
+    #[command(flatten)]
+    pub(crate) order: OrderFlags,
+    /// A line for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of `credentials sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// Only this registry
+    #[arg(long, value_name = "NAME")]
+    pub(crate) registry: Option<RegistryName>,
+    /// A table for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+fn state(text: &str) -> Result<State, String> {
+    let states = || State::ALL.map(State::as_str).join(", ");
+    State::parse(text).ok_or_else(|| format!("must be one of {}", states()))
+}
+
+fn time(text: &str) -> Result<Duration, &'static str> {
+    duration::parse(text).ok_or(duration::MUST)
+}

@@ -1,0 +1,54 @@
+//! Shared parts of the commands of `credentials`: settings, ledger, the person who orders.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use credentials::credential::Credential;
+use credentials::ledger::Ledger;
+use credentials::ledger::schema::SCHEMA;
+use credentials::server::open;
+use credentials::settings::Plan;
+use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::faults::Faults;
+use registry_account::CredentialId;
+
+use crate::cli::{CredentialsFlags, OrderFlags};
+
+/// The longest reason and the longest name of a person, in bytes.
+const LONGEST_TEXT: usize = 500;
+
+/// Reads the settings.
+pub(super) fn plan(flags: CredentialsFlags) -> anyhow::Result<Plan> {
+    Plan::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
+}
+
+/// Opens the ledger, whose schema must be up to date.
+pub(super) async fn ledger(plan: &Plan) -> anyhow::Result<Ledger> {
+    if let Some(file) = plan.settings.database.file() {
+        ensure!(file.exists(), "there is no ledger {}: `pull-secret credentials serve` makes it", file.display());
+    }
+    let keyring = plan.keyring().map_err(anyhow::Error::msg)?;
+    let ledger = open(plan, &ProcessEnvironment, Arc::new(keyring)).map_err(anyhow::Error::msg)?;
+    let pending = SCHEMA.pending(ledger.database()).await?;
+    ensure!(pending.is_empty(), "the schema is not up to date: start `pull-secret credentials serve` of this version first");
+    Ok(ledger)
+}
+
+/// Reads a credential.
+pub(super) async fn find(ledger: &Ledger, id: CredentialId) -> anyhow::Result<Credential> {
+    ledger.get(id).await?.with_context(|| format!("there is no credential {id} in the ledger"))
+}
+
+/// The person behind an order.
+pub(super) fn actor(order: &OrderFlags) -> anyhow::Result<String> {
+    let given = match &order.actor {
+        Some(actor) => Some(actor.clone()),
+        None => ProcessEnvironment.text("USER")?,
+    };
+    let Some(actor) = given else { bail!("who orders it is not known: give --as") };
+    for (flag, text) in [("--as", &actor), ("--reason", &order.reason)] {
+        let fits = !text.trim().is_empty() && text.len() <= LONGEST_TEXT && !text.chars().any(char::is_control);
+        ensure!(fits, "{flag}: must be one line of 1 to {LONGEST_TEXT} bytes");
+    }
+    Ok(actor)
+}

@@ -1,0 +1,127 @@
+//! `pull-secret credentials revoke`: break-glass.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use credentials::credential::{Credential, RegistryName};
+use credentials::ledger::{Filter, Ledger, LedgerError, Statement};
+use credentials::settings::Plan;
+use daemon::output;
+use jiff::Timestamp;
+use registry_account::Registry as _;
+use serde_json::{Value, json};
+
+use super::{common, page};
+use crate::cli::{OutputFormat, RevokeArguments, Target};
+
+/// A credential that is revoked, and the end of what it opens.
+struct Revoked {
+    credential: Credential,
+    /// The time until which tokens that were issued before may be good; an estimate until the account is deleted. `None` if its
+    /// registry is not configured.
+    tokens_until: Option<Timestamp>,
+}
+
+/// Orders the revocation of credentials, or prints which would be revoked.
+pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCode> {
+    let RevokeArguments { target, order, yes, output: format, flags } = arguments;
+    let actor = common::actor(&order)?;
+    let plan = common::plan(flags)?;
+    let ledger = common::ledger(&plan).await?;
+    let found = select(&ledger, target).await?;
+    let now = Timestamp::now();
+    let statement = Statement { actor: &actor, reason: &order.reason, now };
+    let lives = token_lives(&plan)?;
+    let mut revoked = Vec::new();
+    for mut credential in found {
+        if yes && !credential.state.is_over() {
+            match ledger.revoke(credential.id, &statement).await {
+                // The service was faster.
+                Ok(()) | Err(LedgerError::TooLate(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+            credential = common::find(&ledger, credential.id).await?;
+        }
+        let tokens_until = lives.get(&credential.registry).and_then(|life| tokens_until(&credential, *life, now));
+        revoked.push(Revoked { credential, tokens_until });
+    }
+    print(&revoked, format)?;
+    output::note(match (yes, revoked.is_empty()) {
+        (_, true) => "there is nothing to revoke",
+        (false, _) => "nothing was changed: add --yes",
+        (true, _) => {
+            "recorded: the service deletes the accounts before all other work; the same command shows when the registry has refused \
+             each password (REFUSED)"
+        }
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the credentials that are meant. Those whose account is deleted are shown as well; those that are done with are not.
+async fn select(ledger: &Ledger, target: Target) -> anyhow::Result<Vec<Credential>> {
+    let mut found = match target {
+        Target { credential: Some(id), .. } => vec![common::find(ledger, id).await?],
+        Target { cluster: Some(cluster), .. } => {
+            ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?
+        }
+        Target { registry: Some(registry), .. } => {
+            ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?
+        }
+        Target { .. } => bail!("give --cluster, --credential or --registry"),
+    };
+    found.retain(|credential| !credential.state.is_final());
+    Ok(found)
+}
+
+fn token_lives(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Duration>> {
+    let life = |served: &credentials::run::Served<_>| -> Duration {
+        let registry: &registry_account::QuayRegistry = &served.registry;
+        registry.capabilities().token_life
+    };
+    let lives = plan.registries.iter().map(|planned| Ok((planned.name.clone(), life(&planned.connect()?))));
+    lives.collect()
+}
+
+fn tokens_until(credential: &Credential, life: Duration, now: Timestamp) -> Option<Timestamp> {
+    credential.record.deleted.unwrap_or(now).checked_add(life).ok()
+}
+
+fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
+    let text = match format {
+        OutputFormat::Json => {
+            let object = |revoked: &Revoked| {
+                let mut object = page::object(&revoked.credential);
+                if let Some(members) = object.as_object_mut() {
+                    members.insert("tokensGoodUntil".to_owned(), json!(revoked.tokens_until));
+                    members.insert("refusedAt".to_owned(), json!(revoked.credential.record.dead));
+                }
+                object
+            };
+            format!("{:#}\n", Value::from_iter(revoked.iter().map(object)))
+        }
+        OutputFormat::Table => {
+            let row = |Revoked { credential, tokens_until }: &Revoked| {
+                let record = &credential.record;
+                let about = if record.deleted.is_none() { "about " } else { "" };
+                let until = tokens_until.map_or_else(|| "not known".to_owned(), |until| format!("{about}{until}"));
+                [
+                    credential.id.to_string(),
+                    credential.registry.to_string(),
+                    credential.account.to_string(),
+                    credential.cluster.as_ref().map_or_else(|| "-".to_owned(), |cluster| output::plain(&cluster.id)),
+                    credential.state.to_string(),
+                    page::time(record.deleted),
+                    page::time(record.dead),
+                    until,
+                ]
+            };
+            let header =
+                ["ID", "REGISTRY", "ACCOUNT", "CLUSTER", "STATE", "DELETED", "REFUSED", "TOKENS GOOD UNTIL"];
+            output::table(header, revoked.iter().map(row))
+        }
+    };
+    output::print(text)?;
+    Ok(())
+}
