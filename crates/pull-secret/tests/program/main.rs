@@ -16,6 +16,7 @@ mod configuration;
 mod consistency;
 mod context;
 mod costs;
+mod credentials;
 mod doctor;
 mod faults;
 mod interleavings;
