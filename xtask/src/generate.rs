@@ -188,7 +188,9 @@ fn credentials_page() -> String {
         let calls = if action.calls_registry() { "the registry" } else { "the API" };
         let _infallible = writeln!(page, "| `{action}` | {calls} | {} |", action.meaning());
     }
-    page.push_str("\n## Lanes\n\nMost urgent first; while the calls of a registry are scarce, an upper lane has some left.\n\n");
+    page.push_str(
+        "\n## Lanes\n\nMost urgent first; while the calls of a registry are scarce, an upper lane has some left.\n\n",
+    );
     page.push_str("| lane | meaning |\n|---|---|\n");
     for lane in Lane::ALL {
         let _infallible = writeln!(page, "| `{lane}` | {} |", lane.meaning());
@@ -202,7 +204,8 @@ fn credentials_page() -> String {
 }
 
 fn credentials_settings() -> String {
-    let intro = "`DATABASE_URL` selects PostgreSQL, as at the API. Lists: [guide](../guides/credentials.md#configuration).";
+    let intro =
+        "`DATABASE_URL` selects PostgreSQL, as at the API. Lists: [guide](../guides/credentials.md#configuration).";
     let tables = &[("", credentials::settings::table::TABLE)];
     SettingsPage { title: "Settings of the credentials service", intro, has_file: true, tables }.render()
 }

@@ -197,7 +197,8 @@ mod tests {
         let metrics = Metrics::register(&mut registered, &queries);
         let registry = "quay".parse().unwrap();
         metrics.called(&FinishedCall { registry: &registry, operation: "create", outcome: "success" });
-        metrics.show_ledger(&[count(State::Pooled, Reason::InPool, 2)], &[PoolLevel { registry: &registry, target: 3 }]);
+        metrics
+            .show_ledger(&[count(State::Pooled, Reason::InPool, 2)], &[PoolLevel { registry: &registry, target: 3 }]);
         metrics.show_unadopted(&registry, &[], Timestamp::UNIX_EPOCH);
         metrics.show_waiting(&registry, &[]);
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);

@@ -258,7 +258,8 @@ impl Parts<'_> {
 
     /// Assigns, measures, and keeps readiness up to date until the service stops.
     async fn attend(&self, stop: &CancellationToken) {
-        let problems: Vec<_> = self.plan.registries.iter().map(|_each| watch::Sender::new(Some(UNREAD.to_owned()))).collect();
+        let problems: Vec<_> =
+            self.plan.registries.iter().map(|_each| watch::Sender::new(Some(UNREAD.to_owned()))).collect();
         let assignments = self.plan.registries.iter().zip(&problems).map(|(planned, problem)| async move {
             let assignment = Assignment {
                 worker: self.worker,

@@ -23,8 +23,7 @@ use jiff::Timestamp;
 use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] =
-    &["credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
+const CRATES: &[&str] = &["credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
 
 /// Runs a command of `credentials`.
 pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCode> {

@@ -46,7 +46,8 @@ impl Ledger {
         let conditions = conditions.into_iter().filter_map(|(column, value)| Some((column, value?)));
         let conditions: Vec<String> =
             conditions.map(|(column, value)| format!("{column} = {}", parameters.add(value))).collect();
-        let condition = if conditions.is_empty() { String::new() } else { format!("WHERE {} ", conditions.join(" AND ")) };
+        let condition =
+            if conditions.is_empty() { String::new() } else { format!("WHERE {} ", conditions.join(" AND ")) };
         let sql = format!("SELECT {COLUMNS} FROM credentials {condition}ORDER BY id");
         let rows = self.database().fetch(sql, parameters).await?;
         Ok(rows.iter().map(|row| rows::credential(row).map(|row| row.credential)).collect::<Result<_, _>>()?)

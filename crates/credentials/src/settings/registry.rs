@@ -235,7 +235,10 @@ impl PolicySettings {
             ..default
         };
         if policy.late < LEAST_LATE {
-            checks.fault("policy.late", "must be 5m or more: a request that was lost may still be carried out until then");
+            checks.fault(
+                "policy.late",
+                "must be 5m or more: a request that was lost may still be carried out until then",
+            );
         }
         policy
     }

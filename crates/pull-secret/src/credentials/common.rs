@@ -30,7 +30,10 @@ pub(super) async fn ledger(plan: &Plan) -> anyhow::Result<Ledger> {
     let keyring = plan.keyring().map_err(anyhow::Error::msg)?;
     let ledger = open(plan, &ProcessEnvironment, Arc::new(keyring)).map_err(anyhow::Error::msg)?;
     let pending = SCHEMA.pending(ledger.database()).await?;
-    ensure!(pending.is_empty(), "the schema is not up to date: start `pull-secret credentials serve` of this version first");
+    ensure!(
+        pending.is_empty(),
+        "the schema is not up to date: start `pull-secret credentials serve` of this version first"
+    );
     Ok(ledger)
 }
 

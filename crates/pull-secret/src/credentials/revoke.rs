@@ -117,8 +117,7 @@ fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
                     until,
                 ]
             };
-            let header =
-                ["ID", "REGISTRY", "ACCOUNT", "CLUSTER", "STATE", "DELETED", "REFUSED", "TOKENS GOOD UNTIL"];
+            let header = ["ID", "REGISTRY", "ACCOUNT", "CLUSTER", "STATE", "DELETED", "REFUSED", "TOKENS GOOD UNTIL"];
             output::table(header, revoked.iter().map(row))
         }
     };
