@@ -187,7 +187,9 @@ fn credentials_page() -> String {
         let calls = if action.calls_registry() { "the registry" } else { "the API" };
         let _infallible = writeln!(page, "| `{action}` | {calls} | {} |", action.meaning());
     }
-    page.push_str("\n## Lanes\n\nMost urgent first; while the calls of a registry are scarce, an upper lane has some left.\n\n");
+    page.push_str(
+        "\n## Lanes\n\nMost urgent first; while the calls of a registry are scarce, an upper lane has some left.\n\n",
+    );
     page.push_str("| lane | meaning |\n|---|---|\n");
     for lane in Lane::ALL {
         let _infallible = writeln!(page, "| `{lane}` | {} |", lane.meaning());

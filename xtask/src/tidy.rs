@@ -62,10 +62,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    (
-        "credentials",
-        &["daemon", "database", "docker-config", "fleet-model", "hyperfleet-client", "registry-account"],
-    ),
+    ("credentials", &["daemon", "database", "docker-config", "fleet-model", "hyperfleet-client", "registry-account"]),
     ("rotation", &["daemon", "diagnosis", "docker-config", "fleet-model", "hyperfleet-client", "kubernetes"]),
     (
         "diagnosis",
