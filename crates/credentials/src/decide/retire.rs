@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use registry_account::contract::Disables;
 
-use super::credential::{Facts, Step, later};
+use super::facts::{Facts, Step, later};
 use crate::credential::{Naming, Retire};
 use crate::reason::Reason;
 use crate::state::{Action, State};
