@@ -9,6 +9,12 @@ pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
+/// Returns the host of `HOST:PORT/…`.
+pub fn host_of(address: &str) -> Option<&str> {
+    let authority = address.split('/').next()?;
+    Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

@@ -55,11 +55,16 @@
 
 pub mod backoff;
 pub mod calls;
+pub mod causes;
 #[cfg(feature = "serve")]
 pub mod certificates;
 #[cfg(feature = "connections")]
 pub mod connections;
+#[cfg(feature = "endpoint")]
+pub mod endpoint;
 pub mod environment;
+#[cfg(feature = "connections")]
+pub mod exchange;
 pub mod faults;
 pub mod file;
 pub mod host;

@@ -46,6 +46,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Annotation of the Lease `{lease}-position` beside a Sentinel's own", names: SENTINEL_ANNOTATIONS },
     Group { title: "Annotations of a Secret that clusters refer to", names: REFERENCED_ANNOTATIONS },
     Group { title: "Objects of a rotation, in the namespace of Jobs", names: ROTATION_OBJECTS },
+    Group { title: "Metadata of an account at a registry", names: REGISTRY_METADATA },
     Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
     Group { title: "Condition types that an adapter reports", names: condition::REPORTED },
     Group { title: "Condition types that the API concludes", names: condition::CONCLUDED },
@@ -60,6 +61,14 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Attributes of spans", names: trace::ATTRIBUTES },
     Group { title: "Programs, as field managers and in `User-Agent`", names: client::PROGRAMS },
 ];
+
+names! {
+    /// The metadata of an account at a registry.
+    REGISTRY_METADATA:
+    /// Our id of the credential that the account was made for: a UUID of version 7. An account without it, or with another one, is
+    /// not taken over.
+    METADATA_CREDENTIAL = "hyperfleet.io/credential";
+}
 
 /// Suffix of the name of the Lease that keeps a Sentinel's position.
 pub const POSITION_SUFFIX: &str = "-position";

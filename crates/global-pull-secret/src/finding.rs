@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use secrecy::SecretSlice;
 use serde::{Deserialize, Serialize};
 
+pub use registry_account::probe::is_denied;
+
 /// The mode of probing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -90,15 +92,6 @@ pub struct ReportedFinding {
     pub since: Timestamp,
     /// True if the entry is held back because of it.
     pub held_back: bool,
-}
-
-/// Returns true if the host is on the list, or a subdomain of one that is.
-pub fn is_denied(host: &str, deny: &[String]) -> bool {
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    deny.iter().any(|denied| {
-        let above = host.strip_suffix(denied.as_str());
-        above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
-    })
 }
 
 // === impl Finding ===

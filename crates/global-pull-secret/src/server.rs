@@ -145,7 +145,7 @@ fn prober(checked: &Checked) -> Result<Option<Prober>, SetupError> {
     if rules.mode == Mode::Off {
         return Ok(None);
     }
-    let gate = Gate { deny: rules.deny.clone(), allow_private: settings.allow_private };
+    let gate = Gate { deny: rules.deny.clone(), allow_private: settings.allow_private, plain_loopback: false };
     Prober::new(gate, settings.ca_file.as_deref(), settings.timeout).map(Some)
 }
 

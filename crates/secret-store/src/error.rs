@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(any(feature = "azure", feature = "vault"))]
+use daemon::exchange::{HttpKind, Unanswered};
 use daemon::service_error::{Kind, ServiceError};
 
 /// Operation that failed.
@@ -139,5 +141,16 @@ impl Kind for ErrorKind {
     /// Returns `None`: only the provider knows the remedy, and sets it in [`ServiceError::hint`].
     fn hint(self, _operation: Operation) -> Option<String> {
         None
+    }
+}
+
+#[cfg(any(feature = "azure", feature = "vault"))]
+impl HttpKind for ErrorKind {
+    fn of_unanswered(unanswered: &Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Broken(_) => Self::Unavailable,
+            Unanswered::TooLong(_) => Self::Internal,
+            Unanswered::TimedOut => Self::TimedOut,
+        }
     }
 }

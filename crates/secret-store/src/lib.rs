@@ -40,14 +40,10 @@ pub mod any;
 pub mod aws;
 #[cfg(feature = "azure")]
 pub mod azure;
-#[cfg(any(feature = "aws", feature = "azure", feature = "vault"))]
-mod causes;
 pub mod contract;
 #[cfg(any(feature = "aws", feature = "azure", feature = "vault"))]
 mod encoding;
 pub mod error;
-#[cfg(any(feature = "azure", feature = "vault"))]
-mod exchange;
 #[cfg(feature = "google")]
 pub mod google;
 pub mod label;

@@ -1,12 +1,11 @@
 //! Settings of a client: place, endpoint, identity, time limit.
 
-use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use daemon::calls::CallLog;
+pub use daemon::endpoint::{EndpointUrl, InvalidEndpoint};
+use daemon::host::host_of;
 use secrecy::SecretString;
 
 use crate::{Location, ProjectId, StorePath};
@@ -179,16 +178,6 @@ pub enum Endpoint {
     Custom(EndpointUrl),
 }
 
-/// An address to which tokens may be sent: `https://…`, or `http://` to this machine. It is kept in its normal form: scheme and
-/// host in lower case, without the scheme's own port and without a slash at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndpointUrl(String);
-
-/// A text that is no [`EndpointUrl`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an https:// address (or http:// to this machine), without user, query or fragment")]
-pub struct InvalidEndpoint;
-
 // === impl StoreSettings ===
 
 impl StoreSettings {
@@ -258,88 +247,5 @@ impl Endpoint {
     /// Returns an emulator at `HOST:PORT` that requires no token.
     pub fn emulator(host: impl Into<String>) -> Self {
         Self::Emulator { host: host.into(), token_file: None }
-    }
-}
-
-// === impl EndpointUrl ===
-
-impl EndpointUrl {
-    /// Returns the address in its normal form.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Returns the host, if requests to it are not encrypted.
-    pub fn plain_host(&self) -> Option<&str> {
-        host_of(self.0.strip_prefix("http://")?)
-    }
-}
-
-impl fmt::Display for EndpointUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-/// The host of `HOST:PORT/…`.
-fn host_of(address: &str) -> Option<&str> {
-    let authority = address.split('/').next()?;
-    Some(authority.rsplit_once(':').map_or(authority, |(host, _port)| host))
-}
-
-impl FromStr for EndpointUrl {
-    type Err = InvalidEndpoint;
-
-    fn from_str(text: &str) -> Result<Self, InvalidEndpoint> {
-        let uri: http::Uri = text.parse().map_err(|_error| InvalidEndpoint)?;
-        let host = uri.host().ok_or(InvalidEndpoint)?;
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let is_loopback = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback());
-        let is_encrypted = uri.scheme_str() == Some("https");
-        let is_plain_loopback = uri.scheme_str() == Some("http") && is_loopback;
-        let is_bare = !text.contains(['@', '?', '#']);
-        if !(is_encrypted || is_plain_loopback) || !is_bare {
-            return Err(InvalidEndpoint);
-        }
-        let (scheme, usual_port) = if is_encrypted { ("https", 443) } else { ("http", 80) };
-        let port = uri.port_u16().filter(|port| *port != usual_port).map(|port| format!(":{port}")).unwrap_or_default();
-        let (host, path) = (host.to_ascii_lowercase(), uri.path().trim_end_matches('/'));
-        Ok(Self(format!("{scheme}://{host}{port}{path}")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case("https://secretmanager.europe-west1.rep.googleapis.com", true)]
-    #[case("https://secretmanager.example.com:8443/", true)]
-    #[case("http://127.0.0.1:9000", true)]
-    #[case("http://[::1]:9000", true)]
-    #[case("http://localhost:9000", true)]
-    #[case("http://10.0.0.7:9000", false)]
-    #[case("http://localhost.example.com", false)]
-    #[case("https://user:word@example.com", false)]
-    #[case("https://example.com?x=1", false)]
-    #[case("127.0.0.1:9000", false)]
-    #[case("ftp://127.0.0.1", false)]
-    #[case("", false)]
-    fn tokens_are_sent_only_over_tls_or_loopback(#[case] url: &str, #[case] allowed: bool) {
-        assert_eq!(url.parse::<EndpointUrl>().is_ok(), allowed);
-    }
-
-    #[rstest]
-    #[case("https://Vault.Example.com:8200/", "https://vault.example.com:8200")]
-    #[case("HTTPS://vault.example.com:443", "https://vault.example.com")]
-    #[case("https://vault.example.com/Proxy//", "https://vault.example.com/Proxy")]
-    #[case("http://LOCALHOST:80", "http://localhost")]
-    #[case("http://[::1]:8200/", "http://[::1]:8200")]
-    fn an_address_has_one_form(#[case] url: &str, #[case] expected: &str) {
-        let normal = url.parse::<EndpointUrl>().unwrap();
-        assert_eq!(normal.as_str(), expected);
-        assert_eq!(expected.parse::<EndpointUrl>().unwrap(), normal);
     }
 }

@@ -7,6 +7,7 @@ mod connections;
 mod folder;
 pub mod key_vault;
 pub mod kubernetes;
+pub mod quay;
 mod scripted;
 pub mod secret_manager;
 mod serving;

@@ -6,6 +6,7 @@
 //! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
 //! - [`key_vault`] is a Key Vault emulator with a token for it.
+//! - [`quay`] is a Quay emulator with a client for it.
 //! - [`rights`] proves that a `ServiceAccount` needs each of its rights.
 //! - [`tokens`] signs tokens as an issuer does.
 //! - [`leaks::check`] fails on any text that holds a test credential.
@@ -34,6 +35,7 @@ pub mod hyperfleet;
 pub mod key_vault;
 pub mod leaks;
 pub mod program;
+pub mod quay;
 pub mod rig;
 pub mod rights;
 pub mod tokens;

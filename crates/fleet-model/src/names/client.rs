@@ -15,6 +15,8 @@ names! {
     CLIENT = "hyperfleet-client";
     /// The hosted cluster's controller; also its field manager.
     GLOBAL_PULL_SECRET = "global-pull-secret";
+    /// Probes of a registry's accounts, which are left out of their usage.
+    REGISTRY_PROBE = "pull-secret-probe";
     /// The node agent.
     SYNCER = "sync-global-pullsecret";
 }

@@ -28,7 +28,7 @@ fn prober(registry: &Registry, gate: Gate, timeout: Duration) -> Prober {
 }
 
 fn here() -> Gate {
-    Gate { deny: vec!["denied.example".to_owned()], allow_private: true }
+    Gate { deny: vec!["denied.example".to_owned()], allow_private: true, plain_loopback: false }
 }
 
 #[rstest]

@@ -16,9 +16,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::errors::{self, Classified, Fault, Refused};
 use super::permission;
-use crate::causes;
 use crate::error::{ErrorKind, Operation};
 use crate::{AwsIdentity, AwsSettings, EndpointUrl, Permission, StoreError};
+use daemon::causes;
 
 /// The way to the service.
 pub(super) struct Session {

@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::transport::Stray;
 use crate::StoreError;
-use crate::causes;
 use crate::error::ErrorKind;
-use crate::exchange::Unanswered;
 use crate::quote::quotes;
+use daemon::causes;
+use daemon::exchange::Unanswered;
 
 /// Codes that this crate acts on.
 pub(super) const NOT_FOUND: &str = "SecretNotFound";

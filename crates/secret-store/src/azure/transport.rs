@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio::time::Instant;
 
 use crate::AzureSettings;
-use crate::exchange::{Answered, Exchange};
 use crate::quote::quotes;
+use daemon::exchange::{Answered, Exchange};
 
 /// Maximum size of an answer that is read, in bytes: a page of versions that have as many tags as they can is a tenth of it.
 const MAX_ANSWER: usize = 2 * 1024 * 1024;

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 
 use super::errors::{self, Classified, Refused};
 use super::token::Token;
-use crate::causes;
 use crate::error::{ErrorKind, Operation};
-use crate::exchange::{Answered, Exchange};
 use crate::quote::quotes;
 use crate::{Permission, StoreError, VaultSettings};
+use daemon::causes;
+use daemon::exchange::{Answered, Exchange};
 
 /// Maximum size of an answer that is read, in bytes: a page of a folder whose secrets have as much metadata as they can.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;

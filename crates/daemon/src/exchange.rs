@@ -2,47 +2,65 @@
 
 use std::fmt;
 
-use daemon::calls::{self, CallLog};
 use http::HeaderMap;
 use reqwest::RequestBuilder;
 use tokio::time::{Instant, timeout_at};
 
-use crate::StoreError;
+use crate::calls::{self, CallLog};
 use crate::causes::innermost;
-use crate::error::ErrorKind;
+use crate::service_error::{Kind, ServiceError};
 
 /// A request that is to be sent.
-pub(crate) struct Exchange<'a> {
-    pub(crate) request: RequestBuilder,
-    pub(crate) deadline: Instant,
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// The request.
+    pub request: RequestBuilder,
+    /// The time at which it is given up.
+    pub deadline: Instant,
     /// Maximum size of the answer, in bytes.
-    pub(crate) longest: usize,
+    pub longest: usize,
     /// Its name in metrics.
-    pub(crate) name: &'static str,
-    pub(crate) log: Option<&'a CallLog>,
+    pub name: &'static str,
+    /// The record of calls.
+    pub log: Option<&'a CallLog>,
 }
 
-/// Answer of any status.
-pub(crate) struct Answered {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
+/// Answer of any status. Its `Debug` does not show the body, which may be a credential.
+pub struct Answered {
+    /// Status.
+    pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+/// Kinds of failures of a service that is asked over HTTP.
+pub trait HttpKind: Kind {
+    /// Returns the kind of a request without an answer.
+    fn of_unanswered(unanswered: &Unanswered) -> Self;
 }
 
 /// A request without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswered {
+pub enum Unanswered {
     /// The cause, without the address.
     Broken(String),
     /// The answer is longer than this number of bytes.
     TooLong(usize),
+    /// No answer came in time.
     TimedOut,
 }
 
 // === impl Exchange ===
 
 impl Exchange<'_> {
-    pub(crate) async fn send(self) -> Result<Answered, Unanswered> {
+    /// Sends the request once.
+    ///
+    /// # Errors
+    ///
+    /// No answer, or one that is too long.
+    pub async fn send(self) -> Result<Answered, Unanswered> {
         let start = Instant::now();
         let answered =
             timeout_at(self.deadline, receive(self.request, self.longest)).await.unwrap_or(Err(Unanswered::TimedOut));
@@ -76,17 +94,22 @@ async fn receive(request: RequestBuilder, longest: usize) -> Result<Answered, Un
 
 impl Unanswered {
     /// Adds kind, detail and remedy to the error of an operation.
-    pub(crate) fn into_error(self, failed: StoreError) -> StoreError {
+    pub fn into_error<K: HttpKind>(self, failed: ServiceError<K>) -> ServiceError<K> {
         let is_about_trust = matches!(&self, Self::Broken(cause) if cause.contains("certificate"));
         let hint = "check that the file of certificate authorities is that of the server, and that its certificate is for \
                     this address";
-        let kind = match &self {
-            Self::Broken(_) => ErrorKind::Unavailable,
-            Self::TooLong(_) => ErrorKind::Internal,
-            Self::TimedOut => return StoreError { kind: ErrorKind::TimedOut, ..failed },
-        };
+        let kind = K::of_unanswered(&self);
+        if self == Self::TimedOut {
+            return ServiceError { kind, ..failed };
+        }
         let hint = is_about_trust.then(|| hint.to_owned());
-        StoreError { kind, hint, ..failed }.with_detail(self)
+        ServiceError { kind, hint, ..failed }.with_detail(self)
+    }
+}
+
+impl fmt::Debug for Answered {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Answered").field("status", &self.status).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,54 @@
+//! Accounts at image registries: one contract; in memory and, with the feature `quay`, Quay. Probes of credentials.
+//!
+//! [`Registry`] is the contract. No method retries: [`AccountError`] states if another attempt may help, and each call leads
+//! to the same state when it is repeated. [`probe`] tries a credential at its registry as a node would; it needs no account.
+//!
+//! A name is random and used once ([`AccountName::random`]): a registry revives the tokens of a deleted account when its
+//! name is used again. Each account carries the [`CredentialId`] that it was made for. So `create` is repeated after an
+//! answer that was lost, and never takes an account that belongs to another credential.
+//!
+//! | invariant | test |
+//! |---|---|
+//! | Every registry passes one suite. | `tests/registry/conformance.rs` |
+//! | A name that another credential has is not taken over. | `tests/registry/conformance/creation.rs` |
+//! | An account that was kept otherwise than it was sent is not returned. | `tests/registry/quay/refusals.rs` |
+//! | Each failure of each call has its kind, and none repeats what the registry says. | `tests/registry/quay/refusals.rs`, `tests/registry/quay/secrecy.rs` |
+//! | A probe goes only to allowed addresses, and quotes nothing. | `crates/global-pull-secret/tests/controller/probing.rs` |
+//! | A probe tells a credential without permission from one that pulls. | `tests/registry/probing.rs` |
+//!
+//! `docs/guides/registries/quay.md` describes the set-up of an organization.
+//!
+//! ```
+//! use registry_account::{AccountName, MemoryRegistry, NewAccount, Registry as _};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let registry = MemoryRegistry::new();
+//! let name = AccountName::random(&"hf-pull".parse()?, 0x5eed);
+//! let credential = "01932b5c-9f3e-7c2a-8e1d-0123456789ab".parse()?;
+//! let new = NewAccount { name: name.clone(), credential, description: "cluster cls-123".to_owned() };
+//! let created = registry.create(&new).await?;
+//! assert_eq!(created.account.credential, Some(credential));
+//! registry.permit(&name).await?;
+//! assert!(registry.delete(&name).await?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod contract;
+pub mod error;
+pub mod memory;
+pub mod name;
+pub mod probe;
+#[cfg(feature = "quay")]
+pub mod quay;
+
+pub use contract::{
+    Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Login, NewAccount,
+    Registry, Usage,
+};
+pub use error::{AccountError, ErrorKind, Operation};
+pub use memory::{Fault, MemoryRegistry, Visit};
+pub use name::{AccountName, CredentialId, Image, InvalidName, NamePrefix, Reference, Repository};
+#[cfg(feature = "quay")]
+pub use quay::{Issuer, OrganizationName, QuayRegistry, QuaySettings, QuayToken, TeamName};

@@ -1,0 +1,171 @@
+//! A registry under test, with operations of nodes and administrators that the contract does not have.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use registry_account::probe::Finding;
+use registry_account::{
+    AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, Image, Login, MemoryRegistry, Operation,
+    QuayRegistry, Registry, Visit,
+};
+
+use super::emulated::Emulated;
+use crate::rig::{image, new_account};
+
+/// The address that pulls come from.
+pub(super) const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+pub(super) struct Subject<R> {
+    pub(super) registry: Arc<R>,
+    administrator: Administrator,
+}
+
+enum Administrator {
+    Memory(Arc<MemoryRegistry>),
+    Quay(Emulated),
+}
+
+// === impl Subject ===
+
+impl Subject<MemoryRegistry> {
+    pub(super) fn in_memory() -> Self {
+        let registry = Arc::new(MemoryRegistry::new());
+        registry.advance(Duration::from_hours(24));
+        Self { administrator: Administrator::Memory(Arc::clone(&registry)), registry }
+    }
+}
+
+impl Subject<QuayRegistry> {
+    pub(super) async fn at_quay() -> Self {
+        let (server, registry) = Emulated::start().await;
+        Self { registry: Arc::new(registry), administrator: Administrator::Quay(server) }
+    }
+}
+
+impl<R: Registry> Subject<R> {
+    /// Creates the account of the rig.
+    pub(super) async fn create(&self) -> Credential {
+        self.registry.create(&new_account()).await.unwrap()
+    }
+
+    /// Creates the account of the rig, and permits it to pull.
+    pub(super) async fn permitted(&self) -> Credential {
+        let credential = self.create().await;
+        self.registry.permit(&credential.account.name).await.unwrap();
+        credential
+    }
+
+    pub(super) fn image(&self) -> Image {
+        match &self.administrator {
+            Administrator::Memory(_) => image(),
+            Administrator::Quay(server) => server.image(),
+        }
+    }
+
+    pub(super) async fn probe(&self, login: &Login) -> Finding {
+        self.registry.probe(login, &self.image()).await
+    }
+
+    /// Pulls the image as a node does. Returns false if it was refused.
+    pub(super) async fn pull(&self, login: &Login) -> bool {
+        match &self.administrator {
+            Administrator::Memory(registry) => {
+                let repository = &self.image().repository;
+                registry.pull(&Visit { login, repository, source: SOURCE })
+            }
+            Administrator::Quay(server) => match server.bearer(login).await {
+                Some(bearer) => server.reads_manifest(&bearer).await,
+                None => false,
+            },
+        }
+    }
+
+    /// Gets a bearer token as a node does.
+    pub(super) async fn bearer(&self, login: &Login) -> String {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.bearer(login).unwrap(),
+            Administrator::Quay(server) => server.bearer(login).await.unwrap(),
+        }
+    }
+
+    /// Returns true if a bearer token still opens the repository.
+    pub(super) async fn serves(&self, bearer: &str) -> bool {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.serves(bearer),
+            Administrator::Quay(server) => server.lists_tags(bearer).await,
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.now(),
+            Administrator::Quay(server) => server.server.now(),
+        }
+    }
+
+    pub(super) fn advance(&self, by: Duration) {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.advance(by),
+            Administrator::Quay(server) => server.server.advance_clock(by),
+        }
+    }
+
+    /// Adds an account that was not made by this project.
+    pub(super) async fn add_stranger(&self, name: &AccountName) {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.add_stranger(name),
+            Administrator::Quay(server) => server.add_robot(name).await,
+        }
+    }
+
+    /// Lets the answer of the next call be lost after it was carried out.
+    pub(super) fn lose(&self, operation: Operation) {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.inject(operation, Fault::After(ErrorKind::Unavailable)),
+            Administrator::Quay(server) => server.server.inject(fault(operation, "commit-then-cut")),
+        }
+    }
+
+    /// Lets the registry refuse the next call because of its rate.
+    pub(super) fn exhaust(&self, operation: Operation) {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.inject(operation, Fault::Before(ErrorKind::QuotaExceeded)),
+            Administrator::Quay(server) => server.server.inject(fault(operation, "throttled(retry-after=2s)")),
+        }
+    }
+
+    /// Lets the registry keep something else than the next account that is sent.
+    pub(super) fn garble(&self) {
+        match &self.administrator {
+            Administrator::Memory(registry) => registry.inject(Operation::Create, Fault::Garbled),
+            Administrator::Quay(server) => server.damage(),
+        }
+    }
+
+    /// Checks how a call on the account of the rig failed.
+    #[track_caller]
+    pub(super) fn refused<T: fmt::Debug>(&self, result: Result<T, AccountError>, kind: ErrorKind) {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind, kind, "{error}");
+        assert_eq!(error.resource, self.registry.login(&new_account().name), "{error}");
+    }
+}
+
+/// Another credential than that of the rig.
+pub(super) fn other_credential() -> CredentialId {
+    "01932b5c-9f3e-7c2a-8e1d-ba9876543210".parse().unwrap()
+}
+
+/// Returns the emulator's fault of an operation.
+fn fault(operation: Operation, effect: &str) -> emulators::quay::Fault {
+    let name = match operation {
+        Operation::Create => "createOrgRobot",
+        Operation::Permit => "updateOrganizationTeamMember",
+        Operation::Delete => "deleteOrgRobot",
+        other => panic!("no case has a fault of {other:?}"),
+    };
+    format!("{name}:{effect}").parse().unwrap()
+}

@@ -1,0 +1,10 @@
+//! Conformance of every registry to the contract; probes; requests, refusals and secrecy of Quay's client.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
+
+mod conformance;
+mod fake;
+mod lag;
+mod probing;
+mod quay;
+mod rig;

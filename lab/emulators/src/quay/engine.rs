@@ -1,0 +1,217 @@
+//! One call from its arrival to its answer: record, wait, gate, handle.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Answer;
+use super::faults::{Aim, Effect, Fault};
+use super::gate::{Gate, Passed};
+use super::refusal::Refusal;
+use super::request::Request;
+use super::settings::{Call, Pull, Robot, Settings};
+use super::signing::Signing;
+use super::state::{Moment, State};
+
+/// The lifetime of a token that a cluster's issuer signs.
+const SUBJECT_TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
+
+/// The end of a call.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// An answer, and the way in which it is written.
+    Answered(Result<Answer, Refusal>, Telling),
+    /// Drop the connection.
+    Cut,
+    /// Keep it waiting.
+    Hang,
+}
+
+/// The way in which an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Whole,
+    /// A page in HTML instead.
+    Garbage,
+    /// Too long for every reader.
+    Huge,
+    /// A half of it, and then nothing.
+    Stalled,
+}
+
+/// The server's memory, shared by all connections.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    inner: Mutex<Inner>,
+    authority: String,
+    received: watch::Sender<usize>,
+    clock: fn() -> Timestamp,
+    latency: Duration,
+    pub(crate) service: String,
+    /// Cancelled when the server stops; calls that hang end then.
+    pub(crate) stopping: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    gate: Gate,
+    calls: Vec<Call>,
+    ahead: SignedDuration,
+}
+
+impl Engine {
+    pub(crate) fn new(settings: &Settings, signing: Signing, clock: fn() -> Timestamp) -> Self {
+        let state = State::new(settings, signing);
+        let authority = state.authority().to_owned();
+        let gate = Gate::new(settings, clock());
+        Self {
+            inner: Mutex::new(Inner { state, gate, calls: Vec::new(), ahead: SignedDuration::ZERO }),
+            authority,
+            received: watch::Sender::new(0),
+            clock,
+            latency: settings.latency,
+            service: settings.service.clone(),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    /// Takes a call, and says how it ends; `target` is the robot, team or repository that it is about.
+    pub(crate) async fn call(&self, request: Request, target: String) -> End {
+        let index = self.record(&request, &target);
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency).await;
+        }
+        let aim = Aim { operation: request.operation, target };
+        let (end, delay) = self.answer(&request, &aim);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        if let (End::Answered(result, telling), Some(call)) = (&end, self.lock().calls.get_mut(index)) {
+            call.outcome = Some(match (result, telling) {
+                (Err(refusal), Telling::Whole | Telling::Stalled) => refusal.status,
+                (Ok(answer), Telling::Whole | Telling::Stalled) => answer.status,
+                _ => 200,
+            });
+        }
+        end
+    }
+
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    pub(crate) fn subject_token(&self, issuer: &str, subject: &str, audience: &str) -> String {
+        let inner = self.lock();
+        let now = inner.now(self.clock);
+        let until = now.saturating_add(SUBJECT_TOKEN_LIFETIME).unwrap_or(Timestamp::MAX);
+        let claims = json!({
+            "iss": issuer, "sub": subject, "aud": [audience], "iat": now.as_second(), "exp": until.as_second(),
+        });
+        inner.state.subject_token(&claims)
+    }
+
+    /// The time of the server's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.lock().now(self.clock)
+    }
+
+    pub(crate) fn robots(&self) -> Vec<Robot> {
+        self.lock().state.robots()
+    }
+
+    pub(crate) fn pulls(&self) -> Vec<Pull> {
+        self.lock().state.pulls()
+    }
+
+    pub(crate) fn add_repository(&self, name: &str) {
+        self.lock().state.add_repository(name);
+    }
+
+    pub(crate) fn record_pull(&self, pull: &Pull) {
+        let mut inner = self.lock();
+        let now = inner.now(self.clock);
+        inner.state.record_pull(now, pull);
+    }
+
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.lock().calls.clone()
+    }
+
+    pub(crate) async fn wait_for_calls(&self, count: usize) {
+        let mut received = self.received.subscribe();
+        // The sender lives as long as this engine, so waiting cannot fail.
+        drop(received.wait_for(|received| *received >= count).await);
+    }
+
+    pub(crate) fn inject(&self, fault: Fault) {
+        self.lock().gate.faults.add(fault);
+    }
+
+    pub(crate) fn clear_faults(&self) {
+        self.lock().gate.faults.clear();
+    }
+
+    pub(crate) fn advance_clock(&self, by: Duration) {
+        let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
+        let mut inner = self.lock();
+        inner.ahead = inner.ahead.saturating_add(by);
+    }
+
+    fn record(&self, request: &Request, target: &str) -> usize {
+        let mut inner = self.lock();
+        inner.calls.push(Call { operation: request.operation, target: target.to_owned(), outcome: None });
+        let count = inner.calls.len();
+        self.received.send_replace(count);
+        count - 1
+    }
+
+    fn answer(&self, request: &Request, aim: &Aim) -> (End, Duration) {
+        let mut inner = self.lock();
+        let now = inner.now(self.clock);
+        inner.answer(now, request, aim)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic between two statements of `Inner` leaves nothing half done: writes replace whole values.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// The emulator's clock stops at the end of time rather than wrapping around.
+    fn now(&self, clock: fn() -> Timestamp) -> Timestamp {
+        clock().checked_add(self.ahead).unwrap_or(Timestamp::MAX)
+    }
+
+    fn answer(&mut self, now: Timestamp, request: &Request, aim: &Aim) -> (End, Duration) {
+        let answered = |result| End::Answered(result, Telling::Whole);
+        let Passed { user, effect } = match self.gate.check(now, request, aim) {
+            Ok(passed) => passed,
+            Err(refusal) => return (answered(Err(refusal)), Duration::ZERO),
+        };
+        let result = if effect.is_none_or(Effect::commits) {
+            self.state.handle(Moment { now, user: &user }, request)
+        } else {
+            Ok(Answer::empty())
+        };
+        let refusal = effect.and_then(|effect| effect.refusal(request.operation.form()));
+        if let Some(refusal) = refusal {
+            return (answered(Err(refusal)), Duration::ZERO);
+        }
+        let end = match effect {
+            Some(Effect::Cut | Effect::CommitThenCut) => End::Cut,
+            Some(Effect::Hang | Effect::CommitThenHang) => End::Hang,
+            Some(Effect::Garbage | Effect::CommitThenGarbage) => End::Answered(result, Telling::Garbage),
+            Some(Effect::CommitThenHuge) => End::Answered(result, Telling::Huge),
+            Some(Effect::CommitThenStall) => End::Answered(result, Telling::Stalled),
+            _ => answered(result),
+        };
+        let delay = if let Some(Effect::Slow(delay)) = effect { delay } else { Duration::ZERO };
+        (end, delay)
+    }
+}
