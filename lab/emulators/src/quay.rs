@@ -18,6 +18,7 @@ use std::time::Duration;
 mod answer;
 mod engine;
 mod faults;
+mod fields;
 mod form;
 mod gate;
 mod operation;
@@ -131,8 +132,8 @@ impl Quay {
     }
 
     /// Writes a pull to the usage log, as if a registry had served it.
-    pub fn record_pull(&self, pull: Pull) {
-        self.engine.record_pull(&pull);
+    pub fn record_pull(&self, pull: &Pull) {
+        self.engine.record_pull(pull);
     }
 
     /// Every call so far, in the order of their arrival.
@@ -152,6 +153,11 @@ impl Quay {
     /// Waits until so many calls were received since the start; they need not be answered yet.
     pub async fn wait_for_calls(&self, count: usize) {
         self.engine.wait_for_calls(count).await;
+    }
+
+    /// Waits until the usage log has so many pulls.
+    pub async fn wait_for_pulls(&self, count: usize) {
+        self.engine.wait_for_pulls(count).await;
     }
 
     /// Adds a fault behind those that are there.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
 use super::engine::{End, Engine, Telling};
+use super::fields::field;
 use super::refusal::Refusal;
 use super::request::Request;
 use crate::connections::Connection;
@@ -130,7 +131,7 @@ fn refusal(refusal: &Refusal, base: &str, engine: &Engine) -> Response<Body> {
 fn written(answer: &Answer) -> (Response<Body>, String) {
     let mut response = document(answer.status, &answer.body);
     if let Some(digest) = answer.digest.as_deref().and_then(|digest| HeaderValue::from_str(digest).ok()) {
-        let kind = answer.body["mediaType"].as_str().and_then(|kind| HeaderValue::from_str(kind).ok());
+        let kind = field(&answer.body, "mediaType").as_str().and_then(|kind| HeaderValue::from_str(kind).ok());
         response.headers_mut().insert(CONTENT_TYPE, kind.unwrap_or(HeaderValue::from_static("application/json")));
         response.headers_mut().insert(DIGEST, digest);
     }

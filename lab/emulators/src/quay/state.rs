@@ -41,6 +41,8 @@ pub(crate) struct State {
     prototypes: Vec<Prototype>,
     /// Oldest first.
     logs: Vec<Entry>,
+    /// The number of pulls among them.
+    pulled: usize,
 }
 
 /// The settings that decide what happens.
@@ -82,6 +84,7 @@ impl State {
             repositories: repositories.collect(),
             prototypes: Vec::new(),
             logs: Vec::new(),
+            pulled: 0,
         }
     }
 
@@ -144,6 +147,11 @@ impl State {
     pub(crate) fn record_pull(&mut self, now: Timestamp, pull: &Pull) {
         let namespace = &self.rules.organization;
         self.logs.push(Entry::of_pull(now, namespace, pull));
+        self.pulled += 1;
+    }
+
+    pub(crate) fn pulled(&self) -> usize {
+        self.pulled
     }
 
     /// An account's name from one with the organization's.

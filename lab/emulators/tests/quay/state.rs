@@ -103,7 +103,7 @@ async fn the_log_forgets_a_deleted_robot() {
         address: "192.0.2.7".to_owned(),
         agent: "cri-o/1.34".to_owned(),
     };
-    server.quay.record_pull(pull.clone());
+    server.quay.record_pull(&pull);
     server.call("DELETE", "robots/a1", json!(null)).await.expect(204);
     assert_eq!(server.quay.pulls(), [pull]);
     server.call("GET", "logs?performer=hyperfleet%2Ba1", json!(null)).await.expect(500);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Moment, State, avatar, date};
 use crate::quay::answer::Answer;
+use crate::quay::fields::{field, set};
 use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
@@ -59,7 +60,7 @@ impl Entry {
     }
 
     pub(super) fn pull(&self) -> Option<Pull> {
-        let text = |name: &str| self.metadata[name].as_str().map(str::to_owned);
+        let text = |name: &str| field(&self.metadata, name).as_str().map(str::to_owned);
         Some(Pull {
             robot: text("robot").filter(|_| self.kind == PULL)?,
             repository: text("repo")?,
@@ -75,8 +76,11 @@ impl Entry {
         if let Some(name) = &self.performer {
             let is_robot = name.contains('+');
             let kind = if is_robot { "robot" } else { "user" };
-            document["performer"] =
-                json!({"kind": "user", "name": name, "is_robot": is_robot, "avatar": avatar(name, kind)});
+            set(
+                &mut document,
+                "performer",
+                json!({"kind": "user", "name": name, "is_robot": is_robot, "avatar": avatar(name, kind)}),
+            );
         }
         document
     }
@@ -130,7 +134,7 @@ impl State {
             "logs": shown.iter().map(|(_, entry)| entry.document()).collect::<Vec<_>>(),
         });
         if let Some((index, _)) = shown.last() {
-            answer["next_page"] = found.next().map_or_else(|| json!(LAST_PAGE), |_| json!(index.to_string()));
+            set(&mut answer, "next_page", found.next().map_or_else(|| json!(LAST_PAGE), |_| json!(index.to_string())));
         }
         Ok(Answer::of(answer))
     }
@@ -160,11 +164,11 @@ impl State {
         let report: Value = request.document()?;
         let text =
             |event: &Value, path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-        for event in report["events"].as_array().into_iter().flatten() {
+        for event in field(&report, "events").as_array().into_iter().flatten() {
             let (kind, repository) = (text(event, "/target/mediaType"), text(event, "/target/repository"));
             let is_image = ["manifest", "index"].iter().any(|part| kind.contains(part));
             let Some((namespace, repository)) = repository.split_once('/') else { continue };
-            if event["action"] != "pull" || !is_image || namespace != self.rules.organization {
+            if field(event, "action") != "pull" || !is_image || namespace != self.rules.organization {
                 continue;
             }
             let (tag, digest) = (text(event, "/target/tag"), text(event, "/target/digest"));

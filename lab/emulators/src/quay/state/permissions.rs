@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::teams::TeamRole;
 use super::{Moment, State, avatar};
 use crate::quay::answer::Answer;
+use crate::quay::fields::set;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
 
@@ -79,8 +80,8 @@ impl Prototype {
         let Delegate { name, kind } = &self.delegate;
         let mut delegate = json!({"name": name, "kind": kind, "avatar": avatar(name, "team")});
         if *kind == Kind::User {
-            delegate["is_robot"] = json!(true);
-            delegate["is_org_member"] = json!(true);
+            set(&mut delegate, "is_robot", json!(true));
+            set(&mut delegate, "is_org_member", json!(true));
         }
         json!({"activating_user": null, "delegate": delegate, "role": self.role, "id": self.id})
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::federation::Binding;
 use super::{Moment, State, date};
 use crate::quay::answer::Answer;
+use crate::quay::fields::{field, set};
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
 use crate::quay::settings::Robot;
@@ -53,10 +54,10 @@ impl Account {
             "description": self.description,
         });
         if shown.password {
-            document["token"] = json!(self.password);
+            set(&mut document, "token", json!(self.password));
         }
         if shown.metadata {
-            document["unstructured_metadata"] = json!(self.metadata);
+            set(&mut document, "unstructured_metadata", json!(self.metadata));
         }
         document
     }
@@ -85,8 +86,8 @@ impl State {
         let account = Account {
             name: name.clone(),
             password: password(),
-            description: body["description"].as_str().unwrap_or_default().to_owned(),
-            metadata: body["unstructured_metadata"].as_object().cloned().unwrap_or_default(),
+            description: field(&body, "description").as_str().unwrap_or_default().to_owned(),
+            metadata: field(&body, "unstructured_metadata").as_object().cloned().unwrap_or_default(),
             created: at.now,
             last_accessed: None,
             deleted: None,
@@ -126,8 +127,8 @@ impl State {
             let mut document = account.document(shown);
             if permissions {
                 let robot = self.seen_by_tests(account);
-                document["teams"] = robot.teams.iter().map(|name| json!({"name": name})).collect();
-                document["repositories"] = json!(robot.repositories);
+                set(&mut document, "teams", robot.teams.iter().map(|name| json!({"name": name})).collect());
+                set(&mut document, "repositories", json!(robot.repositories));
             }
             document
         });
