@@ -116,3 +116,16 @@ async fn the_log_forgets_a_deleted_robot() {
     let own = server.call("GET", "logs?performer=hyperfleet%2Ba1", json!(null)).await.expect(200);
     assert_eq!(own["logs"], json!([]));
 }
+
+/// As in Quay's code, which looks into an older table then.
+#[tokio::test]
+async fn behind_the_last_entry_of_the_log_is_an_empty_page() {
+    let server = Server::plain().await;
+    let none = server.call("GET", "logs", json!(null)).await.expect(200);
+    assert_eq!((&none["logs"], none.get("next_page")), (&json!([]), None));
+    server.robot("a1").await;
+    let first = server.call("GET", "logs", json!(null)).await.expect(200);
+    let next = format!("logs?next_page={}", first["next_page"].as_str().unwrap());
+    let last = server.call("GET", &next, json!(null)).await.expect(200);
+    assert_eq!((&last["logs"], last.get("next_page")), (&json!([]), None));
+}
