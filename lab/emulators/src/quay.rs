@@ -22,6 +22,7 @@ mod fields;
 mod form;
 mod gate;
 mod operation;
+mod paths;
 mod refusal;
 mod request;
 mod rest;
@@ -87,7 +88,7 @@ impl Quay {
 
     /// The address at which registries' clients get their tokens: a registry's `auth.token.realm`.
     pub fn realm(&self) -> String {
-        format!("{}{}", self.url(), rest::AUTH_PATH)
+        format!("{}{}", self.url(), paths::AUTH_PATH)
     }
 
     /// The name of the service that tokens are for: a registry's `auth.token.service`.
@@ -107,7 +108,7 @@ impl Quay {
 
     /// The address at which a real registry reports its pulls, with the API's token as bearer.
     pub fn events_url(&self) -> String {
-        format!("{}{}", self.url(), rest::EVENTS_PATH)
+        format!("{}{}", self.url(), paths::EVENTS_PATH)
     }
 
     /// A token of `subject` for `audience` with a lifetime of an hour, as a cluster's `issuer` would sign it. Quay fetches the

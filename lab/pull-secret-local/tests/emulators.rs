@@ -122,7 +122,7 @@ async fn a_key_vault_is_reached_by_its_variables() {
     assert!(set["id"].as_str().unwrap().starts_with(&format!("{}/secrets/s/", get("AZURE_KEY_VAULT_URL"))), "{set}");
 }
 
-/// Who has the token of the file may make a robot.
+/// The token of the file is enough to make a robot.
 #[tokio::test]
 async fn a_quay_is_reached_by_its_variables() {
     let folder = tempfile::tempdir().unwrap();

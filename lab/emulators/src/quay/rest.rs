@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Answer;
 use super::engine::{End, Engine, Telling};
 use super::fields::field;
+use super::paths::AUTH_PATH;
 use super::refusal::Refusal;
 use super::request::Request;
 use crate::connections::Connection;
@@ -25,12 +26,6 @@ use route::Routed;
 
 /// The largest body, as Quay's limit for robots.
 const BODY_BYTES_MAXIMUM: usize = 1024 * 1024;
-
-/// The path at which registries' clients get their tokens.
-pub(crate) const AUTH_PATH: &str = "/v2/auth";
-
-/// The path at which a registry reports its pulls. Quay has no such path.
-pub(crate) const EVENTS_PATH: &str = "/emulator/events";
 
 /// The page that stands for an answer that a proxy makes.
 const GARBAGE: &str = "<html><head><title>Welcome</title></head><body>Scripted fault</body></html>";

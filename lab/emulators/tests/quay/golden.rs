@@ -63,7 +63,7 @@ struct Cluster {
     audience: String,
 }
 
-/// What steps have saved.
+/// Texts that steps have saved, by name.
 type Saved = BTreeMap<String, String>;
 
 #[rstest]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::binding::Binding;
 use super::{Moment, State};
 use crate::quay::answer::Answer;
 use crate::quay::fields::field;
@@ -12,13 +12,6 @@ use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::{Basic, Request};
 use crate::quay::signing::is_jwt;
-
-/// An issuer and a subject whose tokens stand for a robot. The audiences that callers ask for are dropped, as in Quay.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Binding {
-    issuer: String,
-    subject: String,
-}
 
 impl State {
     /// Replaces all bindings of a robot.

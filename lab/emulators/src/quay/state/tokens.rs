@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::logs::Entry;
-use super::permissions::Role;
-use super::teams::TeamRole;
+use super::entry::Entry;
+use super::repository::Role;
+use super::team::TeamRole;
 use super::{Moment, State};
 use crate::quay::answer::Answer;
 use crate::quay::fields::field;
@@ -14,7 +14,7 @@ use crate::quay::refusal::Refusal;
 use crate::quay::request::{Basic, Request};
 use crate::quay::signing::{ISSUER, is_jwt};
 
-/// The subject of a token for nobody.
+/// The subject of a token of a client without credentials.
 const ANONYMOUS: &str = "(anonymous)";
 
 /// The shortest time between two changes of a robot's last access.
@@ -136,7 +136,7 @@ impl State {
         Ok(())
     }
 
-    /// What of a scope the robot may do; who may make repositories makes one by pushing to it.
+    /// The actions of a scope that the robot may do; one that may make repositories makes one by pushing to it.
     fn allowed(&mut self, robot: Option<&str>, scope: &Scope<'_>) -> Vec<&'static str> {
         let Some(robot) = robot.filter(|_| scope.namespace == self.rules.organization) else { return Vec::new() };
         let wants = |action: &str| scope.actions.contains(&action);
