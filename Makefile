@@ -37,7 +37,7 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 	hack/real-parts/google-clients.sh
 	hack/real-parts/azure-clients.sh
 	hack/real-parts/go-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node chromium schemathesis helm crds promtool opentelemetry-collector oauth2-proxy -- $(MAKE) --no-print-directory tests-on-real-parts
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node chromium schemathesis registry helm crds promtool opentelemetry-collector oauth2-proxy -- $(MAKE) --no-print-directory tests-on-real-parts
 
 # The chaos run leaves nothing of the machine to others, so it comes after them. Neither leaves credentials behind.
 tests-on-real-parts:
