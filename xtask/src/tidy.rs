@@ -40,7 +40,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("registry-account", &["daemon", "fleet-model"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes", "registry-account"]),
     ("sync-global-pullsecret", &["daemon", "docker-config", "fleet-model"]),
-    ("hyperfleet-api", &["daemon", "docker-config", "fleet-model"]),
+    ("database", &["daemon"]),
+    ("hyperfleet-api", &["daemon", "database", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
     (
         "pull-secret",

@@ -40,6 +40,8 @@ pub mod dump;
 pub mod duration;
 #[cfg(feature = "cli")]
 pub mod flags;
+#[cfg(feature = "settings")]
+pub mod held;
 pub mod hint;
 #[cfg(feature = "settings")]
 mod load;

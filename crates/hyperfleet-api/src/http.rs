@@ -25,12 +25,12 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::sealed::Keyring;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Chain, Operation, Record};
 use crate::metrics::Metrics;
-use crate::sealed::Keyring;
 use crate::service::Service;
 use auth::Authentication;
 use streams::Streams;

@@ -15,7 +15,7 @@
 //!                        ├─> service      one operation: read, decide, write in one transaction
 //!                        │     ├─> decide    pure rules: validation, generations, reports, conditions, deletion
 //!                        │     ├─> sealed    encryption and redaction of pull secrets
-//!                        │     └─> store     SQL for both databases, and the feed of changes
+//!                        │     └─> store     SQL for both databases (`database`), and the feed of changes
 //!                        ├─> http::watch  the change stream, from the store's feed
 //!                        └─> page         HTML pages
 //! ```

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use daemon::metrics::register;
 use daemon::traces;
+use database::QueryMeter;
 use fleet_model::metrics::api as catalogue;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -19,7 +20,6 @@ use crate::decide::report::DiscardReason;
 use crate::entity::Registry;
 use crate::resource::Resource;
 use crate::store::Pending;
-use crate::store::meter::QueryMeter;
 
 /// Metrics of one server. Clones share their values.
 #[derive(Clone, Debug)]
@@ -168,12 +168,12 @@ fn labels(kind: &str, is_delete: bool) -> ReconciliationLabels {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::meter::QueryLabels;
+    use database::QueryLabels;
 
     #[test]
     fn every_metric_is_in_the_catalogue() {
         let mut registry = Metered::default();
-        let queries = QueryMeter::default();
+        let queries = QueryMeter::new(&[]);
         let metrics = Metrics::register(&mut registry, "test", &queries);
         metrics.answered(&Method::GET, "/", StatusCode::OK, Duration::ZERO);
         metrics.started.get_or_create(&labels("Cluster", false)).inc();

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use database::sealed::{Keyring, key_id};
+
 use crate::decide::change::RequestInfo;
-use crate::sealed::{Binding, Keyring, key_id};
+use crate::sealed::Binding;
 use crate::service::{Failure, Service};
 use crate::store::{Lock, Store, StoreError};
 use crate::tenancy::Reach;
@@ -92,7 +94,7 @@ async fn reseal(store: &Store, keyring: &Keyring, id: &str) -> Result<Option<boo
     let Some(mut stored) = write.lock(id, Lock::Change, &Reach::Unlimited).await? else { return Ok(None) };
     let Some(sealed) = stored.sealed.take().filter(|sealed| !keyring.is_current(sealed)) else { return Ok(None) };
     let binding = Binding::of(&stored.resource);
-    let Ok(resealed) = keyring.reseal(&binding, &sealed, &binding) else { return Ok(Some(false)) };
+    let Ok(resealed) = binding.reseal(keyring, &sealed, &binding) else { return Ok(Some(false)) };
     write.reseal(id, resealed).await?;
     write.commit().await?;
     Ok(Some(true))

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use daemon::log::causes;
 use daemon::reload::{CHECK_INTERVAL, Files};
+use database::sealed::Keyring;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::http::Api;
 use crate::metrics::Metrics;
 use crate::rekey;
-use crate::sealed::Keyring;
 use crate::settings::Settings;
 
 /// The settings' source, which can be read again.

@@ -3,35 +3,20 @@
 
 use std::fmt;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use database::sealed::{Bound, Keyring, Unopened as NotOpened};
 use docker_config::{Limits, Problems};
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
-use secrecy::{ExposeSecret as _, SecretSlice};
+use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value, json};
-use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::decide::destination::Destination;
 use crate::resource::Resource;
 
-/// The beginning of an encrypted pull secret in the current form.
-const FORM: &str = "2:";
-
-/// A key with the id that ciphertexts refer to.
-pub struct Key {
-    id: String,
-    key: LessSafeKey,
-}
-
-/// The keys: the first one encrypts, all decrypt.
-#[derive(Debug)]
-pub struct Keyring {
-    keys: Vec<Key>,
-    digest_key: SecretSlice<u8>,
-}
+/// Label of the digest key that is derived from an encryption key.
+pub const DIGEST_LABEL: &str = "hyperfleet-api/digest/1";
 
 /// The resource that a pull secret is encrypted for. It cannot be decrypted for another one, another incarnation of it, or
 /// another destination.
@@ -83,96 +68,12 @@ pub enum Unopened {
     Damaged,
 }
 
-// === impl Keyring ===
-
-impl Keyring {
-    /// Returns a keyring of 32-byte keys with their ids. Without a digest key, one is derived from the first key.
-    ///
-    /// Returns `None` without keys, or if one does not have 32 bytes.
-    pub fn new(keys: Vec<(String, SecretSlice<u8>)>, digest_key: Option<SecretSlice<u8>>) -> Option<Self> {
-        let first = &keys.first()?.1;
-        let digest_key = match digest_key {
-            Some(key) => key,
-            None => SecretSlice::from(mac(first.expose_secret(), b"hyperfleet-api/digest/1")?),
-        };
-        let keys = keys.into_iter().map(|(id, bytes)| {
-            let key = UnboundKey::new(&AES_256_GCM, bytes.expose_secret()).ok()?;
-            Some(Key { id, key: LessSafeKey::new(key) })
-        });
-        Some(Self { keys: keys.collect::<Option<_>>()?, digest_key })
-    }
-
-    /// Encrypts a pull secret.
-    pub fn seal(&self, binding: &Binding, document: &Document) -> Option<Sealed> {
-        let text = self.encrypt(binding, document.json.as_bytes().to_vec())?;
-        Some(Sealed { text, placeholder: self.placeholder(document) })
-    }
-
-    /// Encrypts a stored pull secret anew, with the first key and for another binding.
-    pub fn reseal(&self, from: &Binding, sealed: &str, to: &Binding) -> Result<String, Unopened> {
-        // The copy is overwritten by the ciphertext.
-        let bytes = self.decrypt(from, sealed)?.to_vec();
-        self.encrypt(to, bytes).ok_or(Unopened::Damaged)
-    }
-
-    /// True if a stored pull secret is encrypted with the first key, in the current form.
-    pub fn is_current(&self, sealed: &str) -> bool {
-        self.beginning().is_some_and(|beginning| sealed.split('.').next() == Some(&beginning))
-    }
-
-    /// True if it has a key with that id.
-    pub fn has(&self, id: &str) -> bool {
-        self.keys.iter().any(|key| key.id == id)
-    }
-
-    /// Returns the id of the first key, which encrypts.
-    pub fn first(&self) -> Option<&str> {
-        self.keys.first().map(|key| key.id.as_str())
-    }
-
-    /// Returns the beginning of everything that the first key encrypts, up to the first dot.
-    pub fn beginning(&self) -> Option<String> {
-        self.keys.first().map(|key| format!("{FORM}{}", STANDARD.encode(&key.id)))
-    }
-
-    /// Encrypts in place; the clear text is overwritten.
-    fn encrypt(&self, binding: &Binding, mut bytes: Vec<u8>) -> Option<String> {
-        let key = self.keys.first()?;
-        let nonce: [u8; NONCE_LEN] = rand::random();
-        let aad = Aad::from(binding.text.as_bytes());
-        key.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut bytes).ok()?;
-        let parts = [key.id.as_bytes(), &nonce, &bytes].map(|part| STANDARD.encode(part));
-        Some(format!("{FORM}{}", parts.join(".")))
-    }
-
-    fn decrypt(&self, binding: &Binding, sealed: &str) -> Result<Zeroizing<Vec<u8>>, Unopened> {
-        // The form before it was bound to the id only.
-        let (sealed, aad) = match sealed.strip_prefix(FORM) {
-            Some(rest) => (rest, binding.text.as_bytes()),
-            None => (sealed, binding.id.as_bytes()),
-        };
-        let mut parts = sealed.split('.').map(|part| STANDARD.decode(part).map_err(|_no_base64| Unopened::Damaged));
-        let mut part = || parts.next().unwrap_or(Err(Unopened::Damaged));
-        let (key_id, nonce, bytes) = (part()?, part()?, part()?);
-        let key = self.keys.iter().find(|key| key.id.as_bytes() == key_id).ok_or(Unopened::NoKey)?;
-        let nonce = Nonce::try_assume_unique_for_key(&nonce).map_err(|_length| Unopened::Damaged)?;
-        let mut bytes = Zeroizing::new(bytes);
-        let opened = key.key.open_in_place(nonce, Aad::from(aad), &mut bytes).map_err(|_forged| Unopened::Damaged)?;
-        let length = opened.len();
-        bytes.truncate(length);
-        Ok(bytes)
-    }
-
-    /// Returns the placeholder of a pull secret without encrypting it.
-    pub fn placeholder(&self, document: &Document) -> Value {
-        let digest = document.digest.keyed(self.digest_key.expose_secret());
-        json!({ "redacted": true, "digest": digest.to_string() })
-    }
-
-    /// Decrypts a pull secret, in the form in which it was given.
-    pub fn open(&self, binding: &Binding, sealed: &str) -> Result<Value, Unopened> {
-        let opened = self.decrypt(binding, sealed)?;
-        serde_json::from_slice(&opened).map_err(|_quotes_values| Unopened::Damaged)
+impl From<NotOpened> for Unopened {
+    fn from(error: NotOpened) -> Self {
+        match error {
+            NotOpened::NoKey => Self::NoKey,
+            NotOpened::Damaged => Self::Damaged,
+        }
     }
 }
 
@@ -191,20 +92,28 @@ impl Binding {
     pub fn of(resource: &Resource) -> Self {
         Self::new(&resource.id, resource.created_time, &resource.spec)
     }
-}
 
-/// Returns the id of the key that encrypted a text with this beginning.
-pub fn key_id(beginning: &str) -> String {
-    let encoded = beginning.strip_prefix(FORM).unwrap_or(beginning);
-    let id = STANDARD.decode(encoded).ok().and_then(|id| String::from_utf8(id).ok());
-    id.unwrap_or_else(|| "unreadable".to_owned())
-}
+    /// Encrypts a pull secret.
+    pub fn seal(&self, keyring: &Keyring, document: &Document) -> Option<Sealed> {
+        let text = keyring.seal(self.bound(), document.json.as_bytes().to_vec())?;
+        Some(Sealed { text, placeholder: document.placeholder(keyring) })
+    }
 
-/// Returns the HMAC-SHA-256 of a text.
-fn mac(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
-    mac.update(text);
-    Some(mac.finalize().into_bytes().to_vec())
+    /// Encrypts a stored pull secret of this binding anew, with the first key and for another binding.
+    pub fn reseal(&self, keyring: &Keyring, sealed: &str, to: &Self) -> Result<String, Unopened> {
+        Ok(keyring.reseal(self.bound(), sealed, to.bound())?)
+    }
+
+    /// Decrypts a pull secret, in the form in which it was given.
+    pub fn open(&self, keyring: &Keyring, sealed: &str) -> Result<Value, Unopened> {
+        let opened = keyring.open(self.bound(), sealed)?;
+        serde_json::from_slice(&opened).map_err(|_quotes_values| Unopened::Damaged)
+    }
+
+    /// The form before the current one was bound to the id only.
+    fn bound(&self) -> Bound<'_> {
+        Bound::to(&self.text).or_before_forms(&self.id)
+    }
 }
 
 /// Takes `pullSecret.data` out of a spec that [`crate::decide::misplaced`] accepts, and checks it.
@@ -262,17 +171,17 @@ impl Document {
             .map_err(|problems: Problems| Refused(problems.summary(5)))?;
         Ok(Self { json, digest: parsed.digest() })
     }
+
+    /// Returns the placeholder of the pull secret, without encrypting it.
+    pub fn placeholder(&self, keyring: &Keyring) -> Value {
+        let digest = self.digest.keyed(keyring.digest_key().expose_secret());
+        json!({ "redacted": true, "digest": digest.to_string() })
+    }
 }
 
 impl fmt::Debug for Document {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Document(redacted)")
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Key").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

@@ -15,6 +15,8 @@ mod token;
 #[cfg(test)]
 mod tests;
 
+use database::{Dialect, Parameters};
+
 pub use self::error::SearchError;
 pub use self::fields::Fields;
 pub use self::order::Order;
@@ -23,7 +25,6 @@ pub use self::sql::Scope;
 use self::expression::Expression;
 use self::sql::{Ids, Writer};
 use crate::resource::Resource;
-use crate::store::sql::{Dialect, Parameters};
 
 /// Maximum length of a search, in characters.
 pub const MAX_LENGTH: usize = 4096;

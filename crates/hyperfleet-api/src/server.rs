@@ -102,9 +102,9 @@ impl Server {
         let authentication = authentication(&settings, &registry)?;
         let mut metered = Registry::default();
         let serve_options = serve_options(&settings, &Certificates::register(&mut metered))?;
-        let source = settings.source(environment).map_err(fault)?;
+        let source = settings.database.source(environment).map_err(fault)?;
         let keyring = settings.keyring().map_err(fault)?;
-        let store = Store::open(&source, settings.pool()).map_err(|error| fault(error.to_string()))?;
+        let store = Store::open(&source, settings.database.pool.into()).map_err(|error| fault(error.to_string()))?;
         let openapi = openapi::document(&registry, build.version).to_string();
         let service = Service::new(store.clone(), registry, schemas, keyring).map_err(fault)?;
         let metrics = Metrics::register(&mut metered, build.version, store.database().meter());
@@ -249,10 +249,10 @@ async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
 async fn watch_readiness(parts: &ServerParts) {
     let passes = AtomicU64::new(0);
     let check = || async {
-        let is_unwritable = parts.metrics.unwritable.get() != 0 || parts.store.is_full();
+        let is_unwritable = parts.metrics.unwritable.get() != 0 || parts.store.database().is_full();
         let writes = is_unwritable || passes.fetch_add(1, Ordering::Relaxed).is_multiple_of(PASSES_PER_WRITE);
         let timeout = parts.settings.health.db_ping_timeout;
-        match tokio::time::timeout(timeout, parts.store.ping()).await {
+        match tokio::time::timeout(timeout, parts.store.database().ping()).await {
             Ok(Ok(())) if writes => probe_write(parts).await,
             Ok(Ok(())) => Readiness::Ready,
             Ok(Err(_)) => Readiness::NotReady("database unavailable".to_owned()),
@@ -265,11 +265,12 @@ async fn watch_readiness(parts: &ServerParts) {
 /// Probes the database by a write, and logs when it ceases or begins to accept writes.
 async fn probe_write(parts: &ServerParts) -> Readiness {
     let timeout = parts.settings.health.db_ping_timeout;
-    let cause = match tokio::time::timeout(timeout, parts.store.probe(Timestamp::now())).await {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(causes(&error)),
-        Err(_elapsed) => Some("the write timed out".to_owned()),
-    };
+    let cause =
+        match tokio::time::timeout(timeout, parts.store.database().probe(Timestamp::now().as_microsecond())).await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(causes(&error)),
+            Err(_elapsed) => Some("the write timed out".to_owned()),
+        };
     let was_unwritable = parts.metrics.unwritable.set(i64::from(cause.is_some())) != 0;
     match cause {
         None => {

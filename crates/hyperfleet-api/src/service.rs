@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::traces;
+use database::sealed::Keyring;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -35,7 +36,6 @@ use crate::entity::{Descriptor, Registry};
 use crate::live::Live;
 use crate::mapping::{Evaluator, Mapper};
 use crate::resource::Resource;
-use crate::sealed::Keyring;
 use crate::spec_schema::SpecSchemas;
 use crate::store::{Committed, Lock, Object, Prepared, Store, Stored, Write};
 use crate::tenancy::{Reach, Tenancy};

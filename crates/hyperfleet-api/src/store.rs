@@ -3,17 +3,12 @@
 mod batch;
 mod causes;
 mod change;
-mod checkpoint;
-mod commits;
-mod connect;
-pub mod database;
 mod effects;
 mod error;
 mod feed;
 mod follow;
 mod following;
 mod list;
-pub mod meter;
 mod page;
 mod pending;
 mod recent;
@@ -22,8 +17,6 @@ mod restore;
 mod rows;
 pub mod schema;
 mod sealed;
-pub mod sql;
-mod statements;
 mod tombstone;
 mod transition;
 mod version;
@@ -36,19 +29,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use database::{Component, Database, Parameters, PoolSettings, Row, Source, Transaction, Value};
 use fleet_model::Transition;
 use jiff::Timestamp;
 
 use crate::tenancy::Reach;
-use database::{Database, Transaction};
 use following::Following;
-use sql::{Parameters, Value};
+use schema::SCHEMA;
 
 pub use batch::Batch;
 pub use change::ChangeKind;
-pub use connect::{PoolSettings, Source};
 pub use effects::TRANSITIONS_KEPT;
 pub use error::StoreError;
+pub(crate) use error::is_id;
 pub use feed::{FeedError, Retention};
 pub use follow::Reader;
 pub use list::Query;
@@ -68,6 +61,22 @@ pub struct Store {
     usable: Arc<AtomicBool>,
 }
 
+/// The API as its database knows it.
+const COMPONENT: Component = Component {
+    application: "hyperfleet-api",
+    tables: &[
+        "tombstones",
+        "resource_counts",
+        "resource_labels",
+        "resource_conditions",
+        "resource_references",
+        "resources",
+        "transitions",
+        "change_counter",
+        "changes",
+    ],
+};
+
 /// A resource as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
@@ -82,12 +91,14 @@ pub struct Object {
 // === impl Store ===
 
 impl Store {
-    fn new(database: Database) -> Self {
+    /// Opens the database. An unreachable server is no error: requests are answered as unavailable until it is reachable.
+    pub fn open(source: &Source, pool: PoolSettings) -> Result<Self, StoreError> {
+        let database = Database::open(source, pool, &COMPONENT)?;
         let following = Arc::new(Following::new(database.readers()));
-        Self { database, following, usable: Arc::default() }
+        Ok(Self { database, following, usable: Arc::default() })
     }
 
-    /// Returns the database, for probes and migrations.
+    /// Returns the database, for probes, checkpoints and metrics.
     pub fn database(&self) -> &Database {
         &self.database
     }
@@ -99,7 +110,7 @@ impl Store {
 
     /// Migrates the schema, after which the store is usable; returns the applied migrations.
     pub async fn migrate(&self, lock_timeout: Duration, now: Timestamp) -> Result<Vec<&'static str>, StoreError> {
-        let applied = schema::migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
+        let applied = SCHEMA.migrate(&self.database, lock_timeout, now.as_microsecond()).await?;
         self.usable.store(true, Ordering::Release);
         Ok(applied)
     }
@@ -125,9 +136,7 @@ impl Store {
             reach.sql("r.tenancy", &mut parameters),
         );
         let rows = self.database.fetch(sql, parameters).await?;
-        let read = |row: &database::Row| {
-            Ok(Object { kind: row.text(0)?, owner_id: row.optional_text(1)?, text: row.text(2)? })
-        };
+        let read = |row: &Row| Ok(Object { kind: row.text(0)?, owner_id: row.optional_text(1)?, text: row.text(2)? });
         rows.first().map(read).transpose()
     }
 
@@ -154,46 +163,6 @@ impl Store {
     /// Begins a write.
     pub async fn write(&self) -> Result<Write, StoreError> {
         Ok(Write::new(self.database.begin().await?))
-    }
-
-    /// True after a write for which the disk had no room, until [`Store::probe`] finds some.
-    pub fn is_full(&self) -> bool {
-        self.database.meter().is_full.load(Ordering::Relaxed)
-    }
-
-    /// Writes a row; fails where nothing can be written. After a write for which the disk had no room it demands a reserve,
-    /// so that the next few writes do not fail again.
-    pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
-        /// More than fits into a page, so that the write needs room.
-        const LITTLE: usize = 16 * 1024;
-        /// Room for some writes of the largest resources.
-        const RESERVE: usize = 4 * 1024 * 1024;
-        self.write_probe(now, if self.is_full() { RESERVE } else { LITTLE }).await?;
-        if self.is_full() {
-            self.write_probe(now, LITTLE).await?;
-            self.database.meter().is_full.store(false, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    async fn write_probe(&self, now: Timestamp, size: usize) -> Result<(), StoreError> {
-        let mut parameters = Parameters::default();
-        let sql = format!(
-            "INSERT INTO write_probe (id, time, filler) VALUES (1, {}, {}) \
-             ON CONFLICT (id) DO UPDATE SET time = excluded.time, filler = excluded.filler",
-            parameters.add(Value::Number(now.as_microsecond())),
-            parameters.add(Value::Text("x".repeat(size))),
-        );
-        let mut transaction = self.database.begin().await?;
-        transaction.execute(sql, parameters).await?;
-        transaction.commit().await
-    }
-
-    /// Fails if the database does not answer, or does not give its write lock.
-    pub async fn ping(&self) -> Result<(), StoreError> {
-        let mut transaction = self.database.begin().await?;
-        transaction.fetch("SELECT 1".to_owned(), Parameters::default()).await?;
-        transaction.commit().await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::store::sql::{Parameters, Value};
+use database::{Parameters, Value};
 
 /// The owner of a resource, by dimension.
 pub type Tenancy = BTreeMap<String, String>;

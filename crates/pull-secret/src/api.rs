@@ -15,14 +15,15 @@ use hyperfleet_api::audit;
 use hyperfleet_api::reload::Source;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
-use hyperfleet_api::store::{Store, schema};
+use hyperfleet_api::store::Store;
+use hyperfleet_api::store::schema::SCHEMA;
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::cli::{self, ApiArguments, ApiCommand, ApiFlags, GrantsArguments, MigrateArguments, OutputFormat};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] = &[audit::TARGET, "daemon", "hyperfleet_api", "pull_secret"];
+const CRATES: &[&str] = &[audit::TARGET, "daemon", "database", "hyperfleet_api", "pull_secret"];
 
 /// Does what the arguments say; without a command, serves.
 pub(crate) fn api(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
@@ -74,10 +75,10 @@ fn migrate(arguments: MigrateArguments) -> anyhow::Result<ExitCode> {
     let settings = settings(arguments.flags)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
-        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
-        let store = Store::open(&source, settings.pool())?;
+        let source = settings.database.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let store = Store::open(&source, settings.database.pool.into())?;
         if arguments.check {
-            let pending = schema::pending(store.database()).await?;
+            let pending = SCHEMA.pending(store.database()).await?;
             if arguments.output == OutputFormat::Json {
                 output::print(format_args!("{:#}\n", json!({ "pending": pending })))?;
             } else if pending.is_empty() {

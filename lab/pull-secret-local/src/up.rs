@@ -31,6 +31,7 @@ use crate::store::StorePlace;
 const COMPONENTS: Components = &[
     ("adapter", "adapter"),
     ("daemon", "local"),
+    ("database", "api"),
     (hyperfleet_api::audit::TARGET, "api"),
     ("hyperfleet_api", "api"),
     ("hyperfleet_client", "client"),
@@ -44,6 +45,7 @@ const COMPONENTS: Components = &[
 const CRATES: &[&str] = &[
     "adapter",
     "daemon",
+    "database",
     hyperfleet_api::audit::TARGET,
     "hyperfleet_api",
     "hyperfleet_client",

@@ -20,9 +20,9 @@ use std::process::{ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use self::database::Database;
 use client::{CLUSTERS, Client};
 use daemon::environment::ProcessEnvironment;
-use database::Database;
 use http::Method;
 use http_body_util::BodyExt as _;
 use hyperfleet_api::server::{Build, Server};

@@ -5,9 +5,8 @@ use std::cmp::Ordering;
 use std::mem::discriminant;
 use std::ops::Range;
 
+use database::Value;
 use serde_json::Value as Json;
-
-use crate::store::sql::Value;
 
 /// One value. Texts sort by their bytes, as in both databases.
 #[derive(Clone, Debug, PartialEq, PartialOrd)]

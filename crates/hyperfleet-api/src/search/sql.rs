@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use database::{Dialect, Parameters, Value};
 use serde_json::{Value as Json, json};
 
 use super::expression::{Expression, Test};
 use super::field::Field;
 use super::scalar::{self, Comparison, Scalar};
-use crate::store::sql::{Dialect, Parameters, Value};
 use crate::tenancy::Reach;
 
 /// The resources that a range is restricted to.

@@ -18,7 +18,7 @@ use crate::entity::Descriptor;
 use crate::render;
 use crate::resource::Resource;
 use crate::sealed::{self, Binding, PullSecretInput};
-use crate::store::{Lock, StoreError, Stored, Write};
+use crate::store::{self, Lock, StoreError, Stored, Write};
 use crate::tenancy::Reach;
 
 impl Service {
@@ -124,8 +124,10 @@ impl Operation for Creating {
 
 fn taken(failure: Failure, given: &Given) -> Failure {
     match failure {
-        Failure::Store(StoreError::Duplicate { id: true }) => Failure::IdTaken { id: given.id.clone() },
-        Failure::Store(StoreError::Duplicate { id: false }) => Failure::NameTaken { kind: given.body.kind.clone() },
+        Failure::Store(StoreError::Duplicate { unique }) if store::is_id(&unique) => {
+            Failure::IdTaken { id: given.id.clone() }
+        }
+        Failure::Store(StoreError::Duplicate { .. }) => Failure::NameTaken { kind: given.body.kind.clone() },
         other => other,
     }
 }

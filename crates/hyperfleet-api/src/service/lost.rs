@@ -1,10 +1,11 @@
 //! Removes pull secrets whose key is lost.
 
+use database::sealed::key_id;
+
 use super::mapped::MappedFacts;
 use super::{Failure, Service, save, transact};
 use crate::decide::change::RequestInfo;
 use crate::decide::lost;
-use crate::sealed;
 use crate::store::{Lock, Stored, Write};
 
 impl Service {
@@ -12,7 +13,7 @@ impl Service {
     pub async fn remove_lost(&self, id: &str, key: &str, request: &RequestInfo) -> Result<bool, Failure> {
         transact!(self, mapped = MappedFacts::default(), write => {
             let found = write.lock(id, Lock::Change, &request.reach).await?;
-            let has_key = |text: &String| text.split('.').next().is_some_and(|beginning| sealed::key_id(beginning) == key);
+            let has_key = |text: &String| text.split('.').next().is_some_and(|beginning| key_id(beginning) == key);
             match found.filter(|stored| stored.sealed.as_ref().is_some_and(has_key)) {
                 None => false,
                 Some(before) => {

@@ -26,7 +26,7 @@ impl Service {
         let Stored { mut resource, sealed } = self.find(address, reach).await?;
         if let Some(sealed) = sealed {
             let keyring = self.keyring().ok_or(PullSecretError::KeyMissing)?;
-            let opened = keyring.open(&Binding::of(&resource), &sealed).map_err(PullSecretError::from)?;
+            let opened = Binding::of(&resource).open(&keyring, &sealed).map_err(PullSecretError::from)?;
             sealed::put(&mut resource.spec, opened);
         }
         Ok(resource)

@@ -13,8 +13,8 @@ use crate::decide::report::{self, DiscardReason};
 use crate::entity::{ConditionMapping, MappingExpression, MappingOutput, OnParentDelete};
 use crate::live::Live;
 use crate::mapping::Task;
-use crate::store::{PoolSettings, Source};
 use crate::tenancy::{Reach, Tenancy};
+use database::{PoolSettings, Source};
 
 /// A service whose evaluations wait for the test.
 struct Rig {

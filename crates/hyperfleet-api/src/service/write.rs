@@ -148,7 +148,7 @@ impl Service {
         if old == new && keyring.is_current(sealed) {
             return Ok(sealed.to_owned());
         }
-        match keyring.reseal(old, sealed, new) {
+        match old.reseal(&keyring, sealed, new) {
             // What cannot be opened now stays as it is; reading it says why.
             Err(_unopened) if old == new => Ok(sealed.to_owned()),
             resealed => Ok(resealed.map_err(PullSecretError::from)?),
@@ -156,11 +156,11 @@ impl Service {
     }
 
     fn placeholder(&self, document: &Document) -> Option<Value> {
-        self.keyring().map(|keyring| keyring.placeholder(document))
+        self.keyring().map(|keyring| document.placeholder(&keyring))
     }
 
     pub(super) fn seal(&self, binding: &Binding, document: &Document) -> Result<sealed::Sealed, Failure> {
         let keyring = self.keyring().ok_or(PullSecretError::NoKey)?;
-        Ok(keyring.seal(binding, document).ok_or(PullSecretError::NotEncrypted)?)
+        Ok(binding.seal(&keyring, document).ok_or(PullSecretError::NotEncrypted)?)
     }
 }

@@ -2,11 +2,13 @@
 
 use daemon::host::is_loopback;
 
-use super::{Dialect, Server, Settings};
+use super::{Server, Settings};
 
 /// Every contradiction between settings.
 pub(super) fn faults(settings: &Settings) -> Vec<String> {
-    broken(&rules(settings)).into_iter().chain(settings.tracing.faults()).collect()
+    let of_server = broken(&of_server(&settings.server)).into_iter();
+    let others = broken(&of_permissions(settings)).into_iter().chain(settings.tracing.faults());
+    of_server.chain(settings.database.faults()).chain(others).collect()
 }
 
 /// Every setting of a file of HyperFleet's own server that has no effect here, as this server is stricter.
@@ -76,8 +78,7 @@ fn differences(settings: &Settings) -> Vec<(bool, &'static str)> {
     ]
 }
 
-fn rules(settings: &Settings) -> Vec<(bool, &'static str)> {
-    let Settings { server, authorization, database, pull_secret, .. } = settings;
+fn of_server(server: &Server) -> Vec<(bool, &'static str)> {
     let Server { tls, tenant, .. } = server;
     let is_header = |name: &str| http::HeaderName::try_from(name).is_ok();
     vec![
@@ -97,15 +98,12 @@ fn rules(settings: &Settings) -> Vec<(bool, &'static str)> {
             !tls.enabled || (tls.cert_file.is_some() && tls.key_file.is_some()),
             "server.tls: enabled, cert_file and key_file must be set together",
         ),
-        (
-            database.password.is_none() || database.password_file.is_none(),
-            "database.password: give either it or database.password_file",
-        ),
-        (
-            database.dialect == Dialect::Sqlite || is_loopback(&database.host) || is_decided(&database.ssl.mode),
-            "database.ssl.mode: whether the connection is encrypted would be up to the network; set verify-full, or another \
-             mode than allow and prefer",
-        ),
+    ]
+}
+
+fn of_permissions(settings: &Settings) -> Vec<(bool, &'static str)> {
+    let Settings { server, authorization, pull_secret, .. } = settings;
+    vec![
         (
             authorization.grants.is_empty() || server.jwt.enabled,
             "authorization.grants: has no effect without server.jwt.enabled",
@@ -116,26 +114,4 @@ fn rules(settings: &Settings) -> Vec<(bool, &'static str)> {
              reader's identity reads_pull_secrets in authorization.grants",
         ),
     ]
-}
-
-/// Checks that a URL of PostgreSQL says how the connection to another machine is encrypted.
-pub(super) fn url_fault(url: &str) -> Option<&'static str> {
-    let (rest, parameters) = url.split_once('?').unwrap_or((url, ""));
-    let authority = rest.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
-    let address = authority.rsplit('@').next().unwrap_or_default();
-    let host = match address.strip_prefix('[') {
-        Some(ip) => ip.split(']').next().unwrap_or_default(),
-        None => address.split(':').next().unwrap_or_default(),
-    };
-    let mode = form_urlencoded::parse(parameters.as_bytes()).find(|(name, _)| name == "sslmode" || name == "ssl-mode");
-    let is_safe = host.is_empty() || is_loopback(host) || mode.is_some_and(|(_, mode)| is_decided(&mode));
-    (!is_safe).then_some(
-        "DATABASE_URL: does not say how the connection is encrypted: append ?sslmode=verify-full, or another mode than allow \
-         and prefer",
-    )
-}
-
-/// False for the modes with which the network decides whether a connection is encrypted.
-fn is_decided(mode: &str) -> bool {
-    !matches!(mode, "allow" | "prefer")
 }

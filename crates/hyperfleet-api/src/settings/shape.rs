@@ -6,13 +6,15 @@ use std::time::Duration;
 use daemon::settings::common::{self, Log};
 use daemon::settings::traces::Tracing;
 use daemon::settings::{Kind, Row, Setting};
-use secrecy::SecretString;
-use serde::Deserialize;
+use database::sealed::KeySettings;
+use database::settings::{DatabaseSettings, Defaults, rows};
 
 use crate::authorization::GrantSettings;
 use crate::entity::Descriptor;
 use crate::http::jwt::IssuerSettings;
 use crate::http::tenant::Dimension;
+
+const DATABASE: &[Row] = &rows(Defaults { path: "hyperfleet.db", name: "hyperfleet" });
 
 daemon::settings! {
     /// Settings of the API, every one given or defaulted.
@@ -20,7 +22,7 @@ daemon::settings! {
         /// The API's listener
         pub server: Server,
         /// The database
-        pub database: DatabaseSettings,
+        pub database: DatabaseSettings = Row::section().of(Kind::Section(DATABASE)),
         /// The change stream
         pub changes: Changes,
         /// Tombstones of forced deletions
@@ -130,77 +132,6 @@ daemon::settings! {
 }
 
 daemon::settings! {
-    /// The database.
-    pub struct DatabaseSettings {
-        /// Database: a SQLite file or a PostgreSQL server; `DATABASE_URL` selects PostgreSQL
-        pub dialect: Dialect = Row::at("database.dialect").default("sqlite"),
-        /// File of the SQLite database; created if it does not exist
-        pub path: PathBuf = Row::at("database.path").flag("db-path").default("hyperfleet.db"),
-        /// Host of PostgreSQL
-        pub host: String = Row::at("database.host").flag("db-host").default("localhost"),
-        /// File that holds the host; it takes precedence
-        pub host_file: Option<PathBuf> = Row::at("database.host_file"),
-        /// Port of PostgreSQL
-        pub port: u16 = Row::at("database.port").flag("db-port").default("5432"),
-        /// File that holds the port; it takes precedence
-        pub port_file: Option<PathBuf> = Row::at("database.port_file"),
-        /// Name of the database
-        pub name: String = Row::at("database.name").flag("db-name").default("hyperfleet"),
-        /// File that holds the name of the database; it takes precedence
-        pub name_file: Option<PathBuf> = Row::at("database.name_file"),
-        /// Role that connects to the database
-        pub username: Option<String> = Row::at("database.username").flag("db-username"),
-        /// File that holds the name of the role; it takes precedence
-        pub username_file: Option<PathBuf> = Row::at("database.username_file"),
-        /// Password of the role
-        pub password: Option<SecretString> = Row::at("database.password"),
-        /// File that holds the password of the role
-        pub password_file: Option<PathBuf> = Row::at("database.password_file").flag("db-password-file"),
-        /// Encryption of connections
-        pub ssl: Ssl,
-        /// Connections
-        pub pool: Pool,
-    }
-}
-
-daemon::choices! {
-    /// A database.
-    pub enum Dialect {
-        /// A SQLite file.
-        Sqlite = "sqlite",
-        /// A PostgreSQL server.
-        Postgres = "postgres" | "postgresql",
-    }
-}
-
-daemon::settings! {
-    /// Encryption of connections to PostgreSQL.
-    pub struct Ssl {
-        /// Encryption of connections: `disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`
-        pub mode: String = Row::at("database.ssl.mode").flag("db-ssl-mode").default("prefer"),
-        /// Certificate authorities to trust, PEM
-        pub root_cert_file: Option<PathBuf> = Row::at("database.ssl.root_cert_file"),
-    }
-}
-
-daemon::settings! {
-    /// Connections to the database.
-    #[derive(Copy)]
-    pub struct Pool {
-        /// Maximum number of open connections
-        pub max_connections: u32 = Row::at("database.pool.max_connections").default("50").least("1"),
-        /// Maximum age of a connection
-        pub conn_max_lifetime: Duration = Row::at("database.pool.conn_max_lifetime").default("5m"),
-        /// Maximum time that a connection stays idle
-        pub conn_max_idle_time: Duration = Row::at("database.pool.conn_max_idle_time").default("1m"),
-        /// Maximum time that a request waits for a connection before it is answered with 503
-        pub acquire_timeout: Duration = Row::at("database.pool.acquire_timeout").default("3s"),
-        /// Maximum time that a migration waits for another one
-        pub advisory_lock_timeout: Duration = Row::at("database.pool.advisory_lock_timeout").default("5m"),
-    }
-}
-
-daemon::settings! {
     /// The change stream.
     #[derive(Copy)]
     pub struct Changes {
@@ -251,16 +182,6 @@ daemon::settings! {
         /// machine
         pub reader_token_file: Option<PathBuf> = Row::at("pull_secret.reader_token_file"),
     }
-}
-
-/// An encryption key of pull secrets.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeySettings {
-    /// Name by which encrypted pull secrets refer to the key.
-    pub id: String,
-    /// File with the 32 bytes of the key.
-    pub file: PathBuf,
 }
 
 daemon::settings! {

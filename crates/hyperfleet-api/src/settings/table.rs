@@ -1,6 +1,7 @@
 //! The table of the API's settings; `docs/reference/api-settings.md` and `--help` are generated from it.
 
 use daemon::settings::{Inert, Section as _, Table};
+use database::connect::URL_VARIABLE;
 
 use super::shape::Settings;
 
@@ -10,7 +11,7 @@ pub const TABLE: Table = Table {
     rows: Settings::ROWS,
     retired: RETIRED,
     families: &["HYPERFLEET_"],
-    further: &["HYPERFLEET_CONFIG", "DATABASE_URL"],
+    further: &["HYPERFLEET_CONFIG", URL_VARIABLE],
 };
 
 /// Keys of older versions.

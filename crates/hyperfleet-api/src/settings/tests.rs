@@ -1,5 +1,6 @@
 //! Settings that are accepted, settings that are refused, and the examples of the documents.
 
+use database::Source;
 use rstest::rstest;
 use serde_json::Value;
 
@@ -21,87 +22,16 @@ fn nothing_has_to_be_given() {
     let settings = loaded("", &Variables::new()).unwrap();
     assert_eq!((settings.server.host.as_str(), settings.server.port), ("localhost", 8000));
     assert_eq!(settings.registry().unwrap().descriptors().len(), 5);
-    assert!(matches!(settings.source(&Variables::new()), Ok(Source::Sqlite { .. })));
+    assert!(matches!(settings.database.source(&Variables::new()), Ok(Source::Sqlite { .. })));
 }
 
 #[test]
 fn a_database_url_takes_postgresql() {
     let variables = Variables::from([("DATABASE_URL", "postgresql://user:hunter2@host/name?sslmode=verify-full")]);
     let settings = loaded("", &variables).unwrap();
-    let source = settings.source(&variables).unwrap();
+    let source = settings.database.source(&variables).unwrap();
     assert!(matches!(source, Source::PostgresUrl(_)));
     assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
-}
-
-#[rstest]
-#[case("postgresql://u@h/n?sslmode=verify-full", "postgresql://u@h/n?sslmode=verify-full&sslrootcert=%2Fa+b%2Fca.crt")]
-#[case("postgresql:///n", "postgresql:///n?sslrootcert=%2Fa+b%2Fca.crt")]
-#[case(
-    "postgresql://u@h/n?sslmode=verify-ca&sslrootcert=/own",
-    "postgresql://u@h/n?sslmode=verify-ca&sslrootcert=/own"
-)]
-fn a_url_trusts_the_authorities_of_the_settings(#[case] url: &str, #[case] expected: &str) {
-    let variables = Variables::from([("DATABASE_URL", url)]);
-    let settings = loaded("database: {ssl: {root_cert_file: /a b/ca.crt}}", &variables).unwrap();
-    let Source::PostgresUrl(url) = settings.source(&variables).unwrap() else { panic!("not a URL") };
-    assert_eq!(url.expose_secret(), expected);
-    let options = sqlx::postgres::PgConnectOptions::from_str(url.expose_secret()).unwrap();
-    let trusted = format!("{options:?}");
-    assert!(trusted.contains("/a b/ca.crt") || trusted.contains("/own"), "{trusted}");
-}
-
-/// HyperFleet's chart gives the database by five files of a mounted Secret.
-#[test]
-fn the_database_is_read_from_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let held = [
-        ("HOST", " 127.0.0.1\n"),
-        ("PORT", "6543\n"),
-        ("NAME", "fleet"),
-        ("USERNAME", "api\n"),
-        ("PASSWORD", "hunter2\n"),
-    ];
-    let files = held.map(|(name, text)| {
-        let path = folder.path().join(name);
-        daemon::file::replace(&path, text.as_bytes()).unwrap();
-        (format!("HYPERFLEET_DATABASE_{name}_FILE"), path.to_string_lossy().into_owned())
-    });
-    let mut variables: Variables<'_> = files.iter().map(|(name, path)| (name.as_str(), path.as_str())).collect();
-    let file = "database: {dialect: postgres, host: elsewhere, port: 1, name: other, username: other}";
-    let settings = loaded(file, &variables).unwrap();
-    let source = settings.source(&variables).unwrap();
-    let Source::Postgres { host, port, name, username, password, .. } = &source else { panic!("{source:?}") };
-    assert_eq!((host.as_str(), *port, name.as_str()), ("127.0.0.1", 6543, "fleet"));
-    assert_eq!((username.as_deref(), password.as_ref().unwrap().expose_secret()), (Some("api"), "hunter2"));
-    assert!(!format!("{source:?} {settings:?}").contains("hunter2"));
-
-    daemon::file::replace(&folder.path().join("HOST"), b"db.example.com").unwrap();
-    daemon::file::replace(&folder.path().join("PORT"), b"high").unwrap();
-    daemon::file::replace(&folder.path().join("NAME"), b" \n").unwrap();
-    variables.insert("HYPERFLEET_DATABASE_USERNAME_FILE", "/absent");
-    let faults = loaded(file, &variables).unwrap_err().join("\n");
-    for fault in
-        ["/PORT holds no such value", "/NAME is empty", "database.username_file: ", "/absent", "database.ssl.mode: "]
-    {
-        assert!(faults.contains(fault), "{fault}: {faults}");
-    }
-}
-
-#[rstest]
-#[case("postgresql://user:hunter2@db.example.com/name", false)]
-#[case("postgresql://user:hunter2@db.example.com:5432/name?sslmode=prefer", false)]
-#[case("postgres://db.example.com/name?sslmode=allow&x=y", false)]
-#[case("postgresql://user:p@127.0.0.1@db.example.com/name", false)]
-#[case("postgresql://user:hunter2@db.example.com/name?sslmode=require", true)]
-#[case("postgresql://db.example.com/name?x=y&sslmode=disable", true)]
-#[case("postgresql://user@127.0.0.1:5432/name", true)]
-#[case("postgresql://user@[::1]:5432/name", true)]
-#[case("postgresql://user@localhost/name", true)]
-#[case("postgresql:///name?host=/run/postgresql", true)]
-fn a_url_says_how_its_connection_is_encrypted(#[case] url: &str, #[case] accepted: bool) {
-    let loaded = loaded("", &Variables::from([("DATABASE_URL", url)]));
-    assert_eq!(loaded.is_ok(), accepted, "{loaded:?}");
-    assert!(!format!("{loaded:?}").contains("hunter2"));
 }
 
 #[test]

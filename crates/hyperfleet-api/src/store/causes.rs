@@ -1,13 +1,12 @@
 //! The resources that are not done, by cause.
 
+use database::{Parameters, Row, Transaction, Value};
 use fleet_model::Condition;
 use fleet_model::cause::{Causes, Grouping, Observed};
 use serde::Deserialize;
 
-use super::database::{Row, Transaction};
 use super::list::Query;
 use super::rows::{generation, json, time};
-use super::sql::{Parameters, Value};
 use super::{Store, StoreError};
 
 /// Number of resources that are read at once; the conditions of each are some kilobytes.

@@ -1,8 +1,8 @@
 //! Changes of resources, which the change stream delivers.
 
+use database::Value;
 use jiff::Timestamp;
 
-use super::sql::Value;
 use crate::render;
 use crate::resource::Resource;
 use crate::tenancy::{self, Tenancy};

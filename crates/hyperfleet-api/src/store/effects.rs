@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use database::{Dialect, Parameters, Row, Statements, Transaction, Value, chunks, insert_or, insert_rows};
 use fleet_model::{Condition, Transition};
 
+use super::StoreError;
 use super::change::{Change, ChangeKind};
-use super::database::{Row, Transaction};
-use super::error::StoreError;
 use super::rows::{self, Stored};
-use super::sql::{Dialect, Parameters, Value};
-use super::statements::{Statements, chunks, insert_or, insert_rows};
 use super::transition;
 use super::version;
 use crate::resource::{Resource, State, Target};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::{Parameters, Value};
 use jiff::Timestamp;
 
 use super::batch::Batch;
 use super::recent::Changes;
 use super::recorded::{self, Recorded};
-use super::sql::{Parameters, Value};
 use super::version::{self, Version, newest};
 use super::{Store, StoreError};
 use crate::tenancy::Reach;

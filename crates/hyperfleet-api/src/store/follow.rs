@@ -6,6 +6,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use database::{Parameters, Value};
 use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -14,7 +15,6 @@ use super::feed::FeedError;
 use super::following::Followed;
 use super::recent::{Changes, Read};
 use super::recorded::{self, Recorded};
-use super::sql::{Parameters, Value};
 use super::version::{self, Version};
 use super::{Store, StoreError};
 use crate::tenancy::Reach;

@@ -5,11 +5,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use database::{Dialect, Parameters, Row, Transaction, Value};
+
+use super::StoreError;
 use super::batch::Batch;
-use super::database::{Row, Transaction};
-use super::error::StoreError;
 use super::page::Page;
-use super::sql::{Dialect, Parameters, Value};
 use super::version::{self, Version};
 use super::{Store, rows};
 use crate::resource::Resource;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use database::{Parameters, Value};
 use fleet_model::names::condition::RECONCILED;
 use jiff::Timestamp;
 
-use super::sql::{Parameters, Value};
 use super::{Store, StoreError};
 
 /// Counts of the resources of one kind that are not reconciled.

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
+use database::Row;
 
 use super::StoreError;
 use super::change::ChangeKind;
-use super::database::Row;
 use super::rows;
 use super::version::Version;
 use crate::render;

@@ -1,6 +1,7 @@
 //! Statements of the act that follows a restore of the database from a backup.
 
-use super::sql::{Parameters, Value};
+use database::{Parameters, Value};
+
 use super::version::Version;
 use super::{Store, StoreError};
 

@@ -1,11 +1,10 @@
 //! Maps a resource to its row and back.
 
+use database::{Dialect, Row, Value};
 use fleet_model::Generation;
 use jiff::Timestamp;
 
-use super::database::Row;
-use super::error::StoreError;
-use super::sql::{Dialect, Value};
+use super::StoreError;
 use crate::resource::{Resource, State, Target};
 use crate::tenancy;
 

@@ -1,6 +1,7 @@
 //! Statements about encrypted pull secrets. Their text begins with the key's id, up to the first dot, which is indexed.
 
-use super::sql::{Dialect, Parameters, Value};
+use database::{Dialect, Parameters, Value};
+
 use super::{Store, StoreError};
 
 /// The beginning of an encrypted pull secret, as the index has it.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use database::{PoolSettings, Source};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use super::{PoolSettings, Source, Store};
+use super::Store;
 
 /// Runs a test on a new SQLite file, without a schema.
 pub(super) async fn on_sqlite(test: impl AsyncFnOnce(&Store)) {

@@ -1,11 +1,9 @@
 //! Tombstones as rows.
 
+use database::{Dialect, Parameters, Row, Statements, Value, insert_rows};
 use jiff::Timestamp;
 
-use super::database::Row;
 use super::rows::{generation, json, time};
-use super::sql::{Dialect, Parameters, Value};
-use super::statements::{Statements, insert_rows};
 use super::write::Write;
 use super::{Page, Store, StoreError};
 use crate::tenancy::Reach;

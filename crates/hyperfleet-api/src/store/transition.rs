@@ -1,9 +1,8 @@
 //! Transitions of conditions as rows.
 
+use database::{Row, Value};
 use fleet_model::{Status, Transition};
 
-use super::database::Row;
-use super::sql::Value;
 use super::{StoreError, rows};
 
 /// Returns the values of a transition's row.

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use database::{Parameters, Row, Transaction};
+
 use super::StoreError;
-use super::database::{Row, Transaction};
-use super::sql::Parameters;
 
 /// A position in the change stream, written `<epoch>-<number>`.
 ///

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use database::{Database, Dialect, Parameters, Statements, Transaction, Value, chunks};
 use fleet_model::Transition;
 use jiff::Timestamp;
 
+use super::StoreError;
 use super::change::{Change, ChangeKind};
-use super::database::{Database, Transaction};
 use super::effects::{self, Effects, delete};
-use super::error::StoreError;
 use super::rows::{self, Stored};
-use super::sql::{Dialect, Parameters, Value};
-use super::statements::{Statements, chunks};
 use super::version::{self, Version};
 use crate::render;
 use crate::resource::Resource;

@@ -1,7 +1,7 @@
 //! Forced deletion: removal without waiting for adapters, with a reason.
 
+use database::Parameters;
 use hyperfleet_api::resource::Target;
-use hyperfleet_api::store::sql::Parameters;
 use hyperfleet_api::store::{Lock, Store};
 use hyperfleet_api::tenancy::Reach;
 use serde_json::{Value, json};

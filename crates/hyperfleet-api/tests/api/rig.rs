@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server;
 
+pub(crate) use self::database::{Database, Kind};
 pub(crate) use answer::Answer;
-pub(crate) use database::{Database, Kind};
 
 /// The base path of HyperFleet's API.
 pub(crate) const BASE: &str = "/api/hyperfleet/v1";

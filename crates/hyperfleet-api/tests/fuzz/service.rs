@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use database::sealed::{DigestKey, KeyBytes, Keyring};
+use database::{PoolSettings, Source};
 use http::Request;
 use hyperfleet_api::audit::Chain;
 use hyperfleet_api::entity::Registry;
@@ -12,10 +14,10 @@ use hyperfleet_api::http::auth::Authentication;
 use hyperfleet_api::http::streams::Streams;
 use hyperfleet_api::http::{Api, Limits, Parts, router};
 use hyperfleet_api::metrics::Metrics;
-use hyperfleet_api::sealed::Keyring;
+use hyperfleet_api::sealed::DIGEST_LABEL;
 use hyperfleet_api::service::Service;
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{PoolSettings, Source, Store};
+use hyperfleet_api::store::Store;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -38,7 +40,10 @@ impl Served {
         store.migrate(Duration::from_secs(30), jiff::Timestamp::now()).await.unwrap();
         let metrics =
             Metrics::register(&mut prometheus_client::registry::Registry::default(), "0", store.database().meter());
-        let keyring = Keyring::new(vec![("key".to_owned(), vec![7; 32].into())], None);
+        let keyring = Keyring::new(
+            vec![KeyBytes { id: "key".to_owned(), bytes: vec![7; 32].into() }],
+            DigestKey::Derived(DIGEST_LABEL),
+        );
         let api = Api::new(Parts {
             audit: Chain::new(),
             service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),

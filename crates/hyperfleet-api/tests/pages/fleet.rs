@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use database::sealed::{DigestKey, KeyBytes, Keyring};
+use database::{PoolSettings, Source};
 use hyperfleet_api::authorization::{Identity, Scope};
 use hyperfleet_api::decide::body;
 use hyperfleet_api::decide::change::RequestInfo;
@@ -9,11 +11,11 @@ use hyperfleet_api::decide::report;
 use hyperfleet_api::entity::Registry;
 use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::resource::Resource;
-use hyperfleet_api::sealed::Keyring;
+use hyperfleet_api::sealed::DIGEST_LABEL;
 use hyperfleet_api::server::Build;
 use hyperfleet_api::service::{Address, Caller, Service};
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{PoolSettings, Source, Store};
+use hyperfleet_api::store::Store;
 use hyperfleet_api::tenancy::Reach;
 use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
@@ -48,7 +50,10 @@ impl Fleet {
         let store = Store::open(&Source::Sqlite { path: folder.path().join("fleet.db") }, pool).unwrap();
         let now = Timestamp::now();
         store.migrate(Duration::from_secs(10), now).await.unwrap();
-        let keyring = Keyring::new(vec![("key-1".to_owned(), vec![7; 32].into())], None);
+        let keyring = Keyring::new(
+            vec![KeyBytes { id: "key-1".to_owned(), bytes: vec![7; 32].into() }],
+            DigestKey::Derived(DIGEST_LABEL),
+        );
         Self {
             service: Service::new(store, Registry::standard(), SpecSchemas::default(), keyring).unwrap(),
             now,

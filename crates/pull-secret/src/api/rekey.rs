@@ -11,7 +11,8 @@ use hyperfleet_api::rekey::{keys_in_use, missing, rekey as encrypt_anew, remove_
 use hyperfleet_api::service::Service;
 use hyperfleet_api::settings::Settings;
 use hyperfleet_api::spec_schema::SpecSchemas;
-use hyperfleet_api::store::{Store, schema};
+use hyperfleet_api::store::Store;
+use hyperfleet_api::store::schema::SCHEMA;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -21,11 +22,11 @@ use crate::cli::OutputFormat;
 pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings, format: OutputFormat) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
-        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let source = settings.database.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
         let keyring =
             settings.keyring().map_err(anyhow::Error::msg)?.context("pull_secret.keys: no key is configured")?;
-        let store = Store::open(&source, settings.pool())?;
-        let pending = schema::pending(store.database()).await?;
+        let store = Store::open(&source, settings.database.pool.into())?;
+        let pending = SCHEMA.pending(store.database()).await?;
         anyhow::ensure!(pending.is_empty(), "the schema is not up to date: run `pull-secret api migrate` first");
         let mut removed = Vec::new();
         if let Some(key) = lost_key {

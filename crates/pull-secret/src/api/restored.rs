@@ -22,8 +22,8 @@ pub(super) fn restored(settings: &Settings, format: OutputFormat) -> anyhow::Res
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let registry = settings.registry().map_err(Faults::of_configuration)?;
-        let source = settings.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
-        let store = Store::open(&source, settings.pool())?;
+        let source = settings.database.source(&ProcessEnvironment).map_err(anyhow::Error::msg)?;
+        let store = Store::open(&source, settings.database.pool.into())?;
         // The backup may be of an earlier version.
         store.migrate(settings.database.pool.advisory_lock_timeout, Timestamp::now()).await?;
         let service = Service::new(store, registry, SpecSchemas::default(), None).map_err(anyhow::Error::msg)?;

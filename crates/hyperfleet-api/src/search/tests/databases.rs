@@ -1,5 +1,6 @@
 //! Results and order in both databases, compared with the evaluation in memory.
 
+use database::Value;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -7,7 +8,6 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Row as _, Sql
 
 use super::generated::{negatable, order, resource, search};
 use super::*;
-use crate::store::sql::Value;
 
 const RESOURCES: usize = 80;
 const SEARCHES: usize = 1500;

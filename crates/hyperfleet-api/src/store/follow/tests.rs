@@ -1,12 +1,12 @@
 //! Readers of changes in memory and in the database get the same, on both databases.
 
+use database::Transaction;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::*;
-use crate::store::database::Transaction;
-use crate::store::{PoolSettings, Source};
 use crate::tenancy::{self, Tenancy};
+use database::{PoolSettings, Source};
 
 const BATCH: Batch = Batch { items: 7, bytes: 400 };
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use database::Parameters;
 use jiff::Timestamp;
 
 use super::*;
@@ -9,6 +10,9 @@ use crate::search::Search;
 use crate::store::tests::{on_postgresql, on_sqlite};
 use crate::store::{Query, Store};
 use crate::tenancy::Reach;
+
+/// The table of applied migrations, as servers of every version have created it.
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (id TEXT PRIMARY KEY, applied_time BIGINT NOT NULL)";
 
 /// A cluster of a tenant, as servers before the ranges stored it.
 const CONTENT: &str = "INSERT INTO resources (id, kind, name, href, tenancy, generation, created_time, created_by, updated_time, \
@@ -23,11 +27,7 @@ async fn keeps_labels_and_conditions(store: &Store) {
     let mut transaction = store.database().begin().await.unwrap();
     transaction.run(TABLE).await.unwrap();
     for migration in MIGRATIONS.iter().take_while(|migration| migration.id != "0008-ranges") {
-        let sql = match transaction.dialect() {
-            Dialect::Sqlite => migration.sqlite,
-            Dialect::Postgres => migration.postgres,
-        };
-        transaction.run(sql).await.unwrap();
+        transaction.run(migration.sql(transaction.dialect())).await.unwrap();
         let applied = format!("INSERT INTO schema_migrations (id, applied_time) VALUES ('{}', 1)", migration.id);
         transaction.execute(applied, Parameters::default()).await.unwrap();
     }

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hyperfleet_api::store::{PoolSettings, Source, Store};
+use database::{PoolSettings, Source};
+use hyperfleet_api::store::Store;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 /// The kinds of databases.

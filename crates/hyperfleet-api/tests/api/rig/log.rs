@@ -23,7 +23,7 @@ impl Write for Captured {
 
 /// Captures the log from now on, at every level.
 pub(super) fn capture() {
-    let crates = &["audit", "hyperfleet_api", "daemon"];
+    let crates = &["audit", "database", "hyperfleet_api", "daemon"];
     let settings = Settings { format: Format::Json, level: LevelFilter::TRACE, crates };
     tracing::subscriber::set_global_default(daemon::log::subscriber(settings, Captured)).unwrap();
 }

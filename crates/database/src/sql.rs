@@ -1,12 +1,13 @@
 //! SQL dialects and statement parameters.
 
-/// The SQL dialect of a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// SQLite, the embedded default.
-    Sqlite,
-    /// PostgreSQL, for fleets.
-    Postgres,
+daemon::choices! {
+    /// The SQL dialect of a database.
+    pub enum Dialect {
+        /// SQLite, the embedded default.
+        Sqlite = "sqlite",
+        /// PostgreSQL, for fleets.
+        Postgres = "postgres" | "postgresql",
+    }
 }
 
 /// The value of a statement's parameter.

@@ -4,11 +4,11 @@ use sqlx::Arguments as _;
 use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
 
-use crate::store::error::StoreError;
-use crate::store::sql::{Parameters, Value};
+use crate::error::DatabaseError;
+use crate::sql::{Parameters, Value};
 
 /// Returns the parameters of a statement on SQLite.
-pub(super) fn sqlite(parameters: Parameters) -> Result<SqliteArguments, StoreError> {
+pub(super) fn sqlite(parameters: Parameters) -> Result<SqliteArguments, DatabaseError> {
     let mut arguments = SqliteArguments::default();
     for value in parameters.0 {
         match value {
@@ -25,7 +25,7 @@ pub(super) fn sqlite(parameters: Parameters) -> Result<SqliteArguments, StoreErr
 }
 
 /// Returns the parameters of a statement on PostgreSQL.
-pub(super) fn postgres(parameters: Parameters) -> Result<PgArguments, StoreError> {
+pub(super) fn postgres(parameters: Parameters) -> Result<PgArguments, DatabaseError> {
     let mut arguments = PgArguments::default();
     for value in parameters.0 {
         match value {

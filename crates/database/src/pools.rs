@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use sqlx::postgres::{PgPool, PgRow};
 use sqlx::sqlite::{SqlitePool, SqliteRow};
-use sqlx::{AssertSqlSafe, Row as _, Sqlite};
-
+use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr, Sqlite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::commits::Commits;
-use super::error::StoreError;
+use super::error::DatabaseError;
 use super::meter::{QueryLabels, QueryMeter};
 use super::sql::{Dialect, Parameters};
 use arguments::{postgres, sqlite};
@@ -37,7 +36,7 @@ pub struct Database {
 
 /// The connections.
 #[derive(Clone, Debug)]
-pub(super) enum Pools {
+pub(crate) enum Pools {
     /// One file. SQLite allows one writer at a time: writers queue for a connection instead of failing.
     Sqlite {
         /// Connections for reads; each reads the last commit.
@@ -106,17 +105,17 @@ impl Pools {
 // === impl Database ===
 
 impl Database {
-    pub(super) fn new(pools: Pools) -> Self {
+    pub(crate) fn new(pools: Pools, meter: QueryMeter) -> Self {
         let turns = usize::try_from(pools.readers() / 2).unwrap_or(1).max(1);
-        Self { pools, searches: Arc::new(Semaphore::new(turns)), meter: QueryMeter::default() }
+        Self { pools, searches: Arc::new(Semaphore::new(turns)), meter }
     }
 
     /// Returns the maximum number of connections that read at the same time.
-    pub(super) fn readers(&self) -> u32 {
+    pub fn readers(&self) -> u32 {
         self.pools.readers()
     }
 
-    pub(super) fn pools(&self) -> &Pools {
+    pub(crate) fn pools(&self) -> &Pools {
         &self.pools
     }
 
@@ -134,13 +133,13 @@ impl Database {
     }
 
     /// Returns the rows of one statement, which reads one snapshot of the database.
-    pub async fn fetch(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+    pub async fn fetch(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, DatabaseError> {
         self.read(sql, parameters, None).await
     }
 
     /// Returns the rows of a search when it is its turn; a caller that stops waiting loses its place, and one that stops
     /// reading ends the statement.
-    pub async fn search(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+    pub async fn search(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, DatabaseError> {
         // The semaphore is never closed.
         let turn = Arc::clone(&self.searches).acquire_owned().await.ok();
         self.read(sql, parameters, turn).await
@@ -148,7 +147,7 @@ impl Database {
 
     /// Returns the rows of a search that reads a range of an index, when it is its turn. It is short, so that it need not be
     /// ended for a caller that stops reading.
-    pub async fn search_range(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+    pub async fn search_range(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, DatabaseError> {
         // The semaphore is never closed.
         let _turn = self.searches.acquire().await.ok();
         self.read(sql, parameters, None).await
@@ -159,8 +158,8 @@ impl Database {
         sql: String,
         parameters: Parameters,
         turn: Option<OwnedSemaphorePermit>,
-    ) -> Result<Vec<Row>, StoreError> {
-        let labels = QueryLabels::of(&sql);
+    ) -> Result<Vec<Row>, DatabaseError> {
+        let labels = self.meter.labels(&sql);
         let rows = async {
             Ok(match &self.pools {
                 Pools::Sqlite { readers, .. } => {
@@ -185,7 +184,7 @@ impl Database {
     }
 
     /// Begins a transaction of reads from one snapshot of the database.
-    pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
+    pub async fn snapshot(&self) -> Result<Transaction, DatabaseError> {
         let open = match &self.pools {
             Pools::Sqlite { readers, .. } => readers.begin().await.map(Open::Sqlite),
             Pools::Postgres(pool) => {
@@ -200,7 +199,7 @@ impl Database {
     }
 
     /// Begins a snapshot for a search when it is its turn; a caller that stops waiting loses its place.
-    pub async fn snapshot_of_search(&self) -> Result<Transaction, StoreError> {
+    pub async fn snapshot_of_search(&self) -> Result<Transaction, DatabaseError> {
         // The semaphore is never closed.
         let turn = Arc::clone(&self.searches).acquire_owned().await.ok();
         let mut transaction = self.snapshot().await?;
@@ -213,7 +212,7 @@ impl Database {
 
     /// Begins a transaction of reads and writes. On SQLite it takes the single write lock; on PostgreSQL rows are locked as
     /// they are read.
-    pub async fn begin(&self) -> Result<Transaction, StoreError> {
+    pub async fn begin(&self) -> Result<Transaction, DatabaseError> {
         let open = match &self.pools {
             Pools::Sqlite { writer, .. } => writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite),
             Pools::Postgres(pool) => Lease::begin(pool, BEGIN_WRITE).await.map(Open::Postgres),
@@ -225,7 +224,7 @@ impl Database {
         Ok(transaction)
     }
 
-    fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, StoreError> {
+    fn opened(&self, open: Result<Open, sqlx::Error>) -> Result<Transaction, DatabaseError> {
         let meter = self.meter.clone();
         open.map(|open| Transaction { open, interrupt: None, turn: None, commits: None, meter })
             .map_err(|error| self.meter.failed(error.into()))
@@ -268,8 +267,8 @@ impl Transaction {
     }
 
     /// Returns the rows of a statement.
-    pub async fn fetch(&mut self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
-        let labels = QueryLabels::of(&sql);
+    pub async fn fetch(&mut self, sql: String, parameters: Parameters) -> Result<Vec<Row>, DatabaseError> {
+        let labels = self.meter.labels(&sql);
         let rows = async {
             Ok(match &mut self.open {
                 Open::Sqlite(transaction) => {
@@ -286,8 +285,8 @@ impl Transaction {
     }
 
     /// Executes a statement and returns the number of changed rows.
-    pub async fn execute(&mut self, sql: String, parameters: Parameters) -> Result<u64, StoreError> {
-        let labels = QueryLabels::of(&sql);
+    pub async fn execute(&mut self, sql: String, parameters: Parameters) -> Result<u64, DatabaseError> {
+        let labels = self.meter.labels(&sql);
         let done = async {
             Ok(match &mut self.open {
                 Open::Sqlite(transaction) => {
@@ -304,7 +303,12 @@ impl Transaction {
     }
 
     /// Executes several statements without parameters.
-    pub async fn run(&mut self, sql: &'static str) -> Result<(), StoreError> {
+    pub async fn run(&mut self, sql: &'static str) -> Result<(), DatabaseError> {
+        self.run_text(sql).await
+    }
+
+    /// Executes several statements without parameters, whose text holds nothing from outside of the program.
+    pub(crate) async fn run_text(&mut self, sql: impl SqlSafeStr) -> Result<(), DatabaseError> {
         match &mut self.open {
             Open::Sqlite(transaction) => sqlx::raw_sql(sql).execute(&mut **transaction).await.map(|_done| ())?,
             Open::Postgres(lease) => sqlx::raw_sql(sql).execute(lease.connection()?).await.map(drop)?,
@@ -313,7 +317,7 @@ impl Transaction {
     }
 
     /// Commits the transaction. Changes may be published only after it.
-    pub async fn commit(self) -> Result<(), StoreError> {
+    pub async fn commit(self) -> Result<(), DatabaseError> {
         let Self { open, commits, meter, interrupt: _until_the_end, turn: _likewise } = self;
         let committed = async {
             match open {
@@ -330,7 +334,7 @@ impl Transaction {
 
     /// Commits the transaction, and in the same message begins another one of reads and writes on its connection if the pool
     /// has others; `None` if it has only committed.
-    pub async fn commit_and_begin(mut self, database: &Database) -> Result<Option<Self>, StoreError> {
+    pub async fn commit_and_begin(mut self, database: &Database) -> Result<Option<Self>, DatabaseError> {
         let (Open::Postgres(lease), Pools::Postgres(pool)) = (&mut self.open, &database.pools) else {
             return self.commit().await.map(|()| None);
         };
@@ -343,7 +347,7 @@ impl Transaction {
     }
 
     /// Undoes the transaction and releases its locks.
-    pub async fn roll_back(self) -> Result<(), StoreError> {
+    pub async fn roll_back(self) -> Result<(), DatabaseError> {
         let done = match self.open {
             Open::Sqlite(transaction) => transaction.rollback().await,
             Open::Postgres(lease) => lease.end("ROLLBACK").await,
@@ -356,22 +360,22 @@ impl Transaction {
 
 impl Row {
     /// Returns the text in that column.
-    pub fn text(&self, column: usize) -> Result<String, StoreError> {
+    pub fn text(&self, column: usize) -> Result<String, DatabaseError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 
     /// Returns the text in that column, or `None` for NULL.
-    pub fn optional_text(&self, column: usize) -> Result<Option<String>, StoreError> {
+    pub fn optional_text(&self, column: usize) -> Result<Option<String>, DatabaseError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 
     /// Returns the number in that column.
-    pub fn number(&self, column: usize) -> Result<i64, StoreError> {
+    pub fn number(&self, column: usize) -> Result<i64, DatabaseError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 
     /// Returns the number in that column, or `None` for NULL.
-    pub fn optional_number(&self, column: usize) -> Result<Option<i64>, StoreError> {
+    pub fn optional_number(&self, column: usize) -> Result<Option<i64>, DatabaseError> {
         Ok(either!(self, row => row.try_get(column)?))
     }
 }

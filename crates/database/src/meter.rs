@@ -9,17 +9,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use tokio::time::Instant;
 
-use super::StoreError;
+use super::error::DatabaseError;
 
-/// Measures statements. Clones measure together.
+/// Measures statements. Clones measure together. A component registers the families under names of its own.
 #[derive(Clone, Debug)]
 pub struct QueryMeter {
     /// Durations of statements, in seconds.
     pub durations: Family<QueryLabels, Histogram>,
     /// Number of failed statements, without those that the request caused (a name that exists).
     pub errors: Counter,
-    /// True after a write for which the disk had no room, until [`super::Store::probe`] finds some.
-    pub(super) is_full: Arc<AtomicBool>,
+    /// True after a write for which the disk had no room, until [`crate::Database::probe`] finds some.
+    is_full: Arc<AtomicBool>,
+    /// The tables that the labels distinguish.
+    tables: &'static [&'static str],
 }
 
 /// The operation and the table of a statement.
@@ -32,42 +34,35 @@ pub struct QueryLabels {
 const OPERATIONS: [(&str, &str); 4] =
     [("SELECT", "select"), ("INSERT", "insert"), ("UPDATE", "update"), ("DELETE", "delete")];
 
-const TABLES: [&str; 9] = [
-    "tombstones",
-    "resource_counts",
-    "resource_labels",
-    "resource_conditions",
-    "resource_references",
-    "resources",
-    "transitions",
-    "change_counter",
-    "changes",
-];
-
 // === impl QueryMeter ===
 
-impl Default for QueryMeter {
-    fn default() -> Self {
-        let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
-        Self { durations: Family::new_with_constructor(histogram), errors: Counter::default(), is_full: Arc::default() }
-    }
-}
-
 impl QueryMeter {
+    /// Returns a meter whose labels distinguish these tables; statements about others have the label `-`.
+    pub fn new(tables: &'static [&'static str]) -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
+        Self {
+            durations: Family::new_with_constructor(histogram),
+            errors: Counter::default(),
+            is_full: Arc::default(),
+            tables,
+        }
+    }
+
     /// Runs the work and records its duration and failure.
-    pub(super) async fn measure<T>(
+    pub(crate) async fn measure<T>(
         &self,
         labels: QueryLabels,
-        work: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
+        work: impl Future<Output = Result<T, DatabaseError>>,
+    ) -> Result<T, DatabaseError> {
         let began = Instant::now();
         let done = work.await;
         self.durations.get_or_create(&labels).observe(began.elapsed().as_secs_f64());
         done.map_err(|error| self.failed(error))
     }
 
-    pub(super) fn failed(&self, error: StoreError) -> StoreError {
-        if !matches!(error, StoreError::Duplicate { .. }) {
+    /// Records a failure and returns it.
+    pub(crate) fn failed(&self, error: DatabaseError) -> DatabaseError {
+        if !matches!(error, DatabaseError::Duplicate { .. }) {
             self.errors.inc();
         }
         if error.is_full() {
@@ -75,23 +70,34 @@ impl QueryMeter {
         }
         error
     }
+
+    /// Returns true after a write for which the disk had no room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the disk has room again.
+    pub(crate) fn has_room(&self) {
+        self.is_full.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns the labels of a statement: its verb, and the first table that it names. Several that are sent together count
+    /// as the first of them.
+    pub(crate) fn labels(&self, sql: &str) -> QueryLabels {
+        let sql = sql.strip_prefix("WITH part1 AS (").unwrap_or(sql);
+        let operation = OPERATIONS.iter().find(|(verb, _)| sql.starts_with(verb)).map(|(_, name)| *name);
+        let tokens = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
+        let behind = tokens().skip_while(|word| !matches!(*word, "FROM" | "INTO" | "UPDATE")).nth(1);
+        let table = behind.and_then(|word| self.tables.iter().find(|table| **table == word)).copied();
+        QueryLabels { operation: operation.unwrap_or("other"), table: table.unwrap_or("-") }
+    }
 }
 
 // === impl QueryLabels ===
 
 impl QueryLabels {
-    pub(crate) const COMMIT: Self = Self { operation: "commit", table: "-" };
-
-    /// Returns the labels of a statement of this crate: its verb, and the first table that it names. Several that are sent
-    /// together count as the first of them.
-    pub(super) fn of(sql: &str) -> Self {
-        let sql = sql.strip_prefix("WITH part1 AS (").unwrap_or(sql);
-        let operation = OPERATIONS.iter().find(|(verb, _)| sql.starts_with(verb)).map(|(_, name)| *name);
-        let tokens = || sql.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
-        let behind = tokens().skip_while(|word| !matches!(*word, "FROM" | "INTO" | "UPDATE")).nth(1);
-        let table = behind.and_then(|word| TABLES.iter().find(|table| **table == word)).copied();
-        Self { operation: operation.unwrap_or("other"), table: table.unwrap_or("-") }
-    }
+    /// The labels of a commit.
+    pub const COMMIT: Self = Self { operation: "commit", table: "-" };
 }
 
 #[cfg(test)]
@@ -100,8 +106,9 @@ mod tests {
 
     #[test]
     fn labels_are_the_verb_and_the_first_table() {
+        let meter = QueryMeter::new(&["resources", "resource_labels", "change_counter", "changes"]);
         let of = |sql| {
-            let labels = QueryLabels::of(sql);
+            let labels = meter.labels(sql);
             (labels.operation, labels.table)
         };
         assert_eq!(of("SELECT r.id FROM resources r WHERE 1 = 1"), ("select", "resources"));
@@ -109,6 +116,7 @@ mod tests {
         assert_eq!(of("UPDATE change_counter SET version = 1"), ("update", "change_counter"));
         assert_eq!(of("DELETE FROM changes WHERE version < 1"), ("delete", "changes"));
         assert_eq!(of("SELECT 1"), ("select", "-"));
+        assert_eq!(of("SELECT 1 FROM others"), ("select", "-"));
         let together = "WITH part1 AS (INSERT INTO resources (id) VALUES ($1)) DELETE FROM changes";
         assert_eq!(of(together), ("insert", "resources"));
     }

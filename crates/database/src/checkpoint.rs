@@ -7,14 +7,14 @@
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteConnection;
 
-use super::database::{Database, Pools};
-use super::error::StoreError;
+use super::error::DatabaseError;
+use super::pools::{Database, Pools};
 
 #[cfg(test)]
 mod tests;
 
 /// Pages in the log at which a commit makes a checkpoint after all, because this one has fallen behind: 64 MiB.
-pub(super) const LIMIT: &str = "16384";
+pub(crate) const LIMIT: &str = "16384";
 
 /// Pages in the log from which on it is emptied by the connection that writes: 8 MiB.
 const LONG: i64 = 2048;
@@ -32,7 +32,7 @@ impl Database {
         }
     }
 
-    async fn checkpoint(&self) -> Result<(), StoreError> {
+    async fn checkpoint(&self) -> Result<(), DatabaseError> {
         let Pools::Sqlite { readers, writer, .. } = self.pools() else { return Ok(()) };
         let pages = checkpoint(&mut *readers.acquire().await?).await?;
         if pages >= LONG {
@@ -43,7 +43,7 @@ impl Database {
 }
 
 /// Copies what no reader still needs as it was; returns the number of pages in the log.
-async fn checkpoint(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
+async fn checkpoint(connection: &mut SqliteConnection) -> Result<i64, DatabaseError> {
     let row = sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(connection).await?;
     Ok(row.try_get("log")?)
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::store::commits::{COMMITS, Commits};
-use crate::store::sql::Parameters;
-use crate::store::tests::on_sqlite;
+use crate::commits::{COMMITS, Commits};
+use crate::sql::Parameters;
+use crate::tests::on_sqlite;
 
 /// Writes a row of that many bytes.
 async fn write(database: &Database, bytes: usize) {
@@ -47,8 +47,7 @@ fn a_checkpoint_is_due_after_enough_commits() {
 /// Without checkpoints, the rows of so few commits would stay in the log.
 #[tokio::test]
 async fn commits_are_copied_while_writes_go_on() {
-    on_sqlite(async |store| {
-        let database = store.database();
+    on_sqlite(async |database| {
         make_table(database).await;
         let path = path(database).await;
         let written = async {
@@ -70,8 +69,7 @@ async fn commits_are_copied_while_writes_go_on() {
 
 #[tokio::test]
 async fn a_long_log_is_used_again_from_its_beginning() {
-    on_sqlite(async |store| {
-        let database = store.database();
+    on_sqlite(async |database| {
         make_table(database).await;
         write(database, usize::try_from(LONG).unwrap() * 4096).await;
         let log = format!("{}-wal", path(database).await);

@@ -14,8 +14,14 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use tokio::time::timeout;
 
 use super::checkpoint;
-use super::database::{Database, Pools};
-use super::{Store, StoreError};
+use super::error::DatabaseError;
+use super::meter::QueryMeter;
+use super::pools::{Database, Pools};
+
+/// Variable of the environment with the URL of a PostgreSQL server.
+pub const URL_VARIABLE: &str = "DATABASE_URL";
+/// Key of the setting that says how connections are encrypted.
+pub const SSL_MODE: &str = "database.ssl.mode";
 
 /// Time without use after which a connection is tested before it is used again.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
@@ -64,23 +70,36 @@ pub struct PoolSettings {
     pub idle_timeout: Duration,
 }
 
-impl Store {
-    /// Opens the database. An unreachable server is no error: requests are answered as unavailable until it is reachable.
-    pub fn open(source: &Source, pool: PoolSettings) -> Result<Self, StoreError> {
-        let database = match source {
+/// The program that opens a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Component {
+    /// Name of its connections in PostgreSQL (`application_name`).
+    pub application: &'static str,
+    /// Tables that its metrics distinguish.
+    pub tables: &'static [&'static str],
+}
+
+impl Database {
+    /// Opens the database of a component. An unreachable server is no error: statements fail as unavailable until it is
+    /// reachable.
+    ///
+    /// # Errors
+    ///
+    /// [`DatabaseError::Schema`] with the name of the setting that cannot be used.
+    pub fn open(source: &Source, pool: PoolSettings, component: &Component) -> Result<Self, DatabaseError> {
+        let pools = match source {
             Source::Sqlite { path } => sqlite(path, pool),
             Source::PostgresUrl(url) => {
                 let options = PgConnectOptions::from_str(url.expose_secret()).map_err(|_quotes_the_url| {
-                    StoreError::Schema("DATABASE_URL: must be like postgresql://user@host:5432/name".to_owned())
+                    DatabaseError::Schema(format!("{URL_VARIABLE}: must be like postgresql://user@host:5432/name"))
                 })?;
-                postgres(options, pool)
+                postgres(options, pool, component)
             }
             Source::Postgres { host, port, name, username, password, ssl_mode, root_cert_file } => {
                 let mode = PgSslMode::from_str(ssl_mode).map_err(|_unknown| {
-                    StoreError::Schema(
-                        "database.ssl.mode: must be one of disable, allow, prefer, require, verify-ca, verify-full"
-                            .to_owned(),
-                    )
+                    DatabaseError::Schema(format!(
+                        "{SSL_MODE}: must be one of disable, allow, prefer, require, verify-ca, verify-full"
+                    ))
                 })?;
                 let mut options =
                     PgConnectOptions::new_without_pgpass().host(host).port(*port).database(name).ssl_mode(mode);
@@ -93,14 +112,14 @@ impl Store {
                 if let Some(file) = root_cert_file {
                     options = options.ssl_root_cert(file);
                 }
-                postgres(options, pool)
+                postgres(options, pool, component)
             }
         };
-        Ok(Self::new(database))
+        Ok(Self::new(pools, QueryMeter::new(component.tables)))
     }
 }
 
-fn sqlite(path: &Path, pool: PoolSettings) -> Database {
+fn sqlite(path: &Path, pool: PoolSettings) -> Pools {
     // Readable by its owner only. If the creation fails, opening the file returns the cause.
     let _created_or_exists = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let options = SqliteConnectOptions::new()
@@ -123,7 +142,7 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
             .idle_timeout(None)
             .test_before_acquire(false)
     };
-    Database::new(Pools::Sqlite {
+    Pools::Sqlite {
         readers: common().max_connections(pool.max_connections.min(8)).connect_lazy_with(options.clone()),
         writer: common()
             .max_connections(1)
@@ -133,11 +152,11 @@ fn sqlite(path: &Path, pool: PoolSettings) -> Database {
             })
             .connect_lazy_with(options),
         commits: Arc::default(),
-    })
+    }
 }
 
-fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
-    let options = options.application_name("hyperfleet-api").options([
+fn postgres(options: PgConnectOptions, pool: PoolSettings, component: &Component) -> Pools {
+    let options = options.application_name(component.application).options([
         // A client that disappears while it holds locks must not block others.
         ("idle_in_transaction_session_timeout", "30s"),
         ("statement_timeout", "30s"),
@@ -157,5 +176,53 @@ fn postgres(options: PgConnectOptions, pool: PoolSettings) -> Database {
         .max_lifetime(pool.max_lifetime)
         .idle_timeout(pool.idle_timeout)
         .connect_lazy_with(options);
-    Database::new(Pools::Postgres(pool))
+    Pools::Postgres(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::tests::{COMPONENT, POOL, on_postgresql};
+    use crate::{Parameters, Row};
+
+    fn by_parts(ssl_mode: &str) -> Source {
+        Source::Postgres {
+            host: "localhost".to_owned(),
+            port: 5432,
+            name: "test".to_owned(),
+            username: None,
+            password: Some("hunter2-Zq7".to_owned().into()),
+            ssl_mode: ssl_mode.to_owned(),
+            root_cert_file: None,
+        }
+    }
+
+    #[rstest]
+    #[case(
+        Source::PostgresUrl("postgresql://user:hunter2-Zq7@host:port/name".to_owned().into()),
+        "DATABASE_URL: must be like postgresql://user@host:5432/name"
+    )]
+    #[case(
+        by_parts("verify"),
+        "database.ssl.mode: must be one of disable, allow, prefer, require, verify-ca, verify-full"
+    )]
+    fn errors_name_the_setting_and_no_credential(#[case] source: Source, #[case] expected: &str) {
+        let error = Database::open(&source, POOL, &COMPONENT).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert!(!format!("{error:?} {source:?}").contains("hunter2"));
+    }
+
+    /// An administrator sees which component holds a connection.
+    #[tokio::test]
+    async fn connections_have_the_component_s_name() {
+        on_postgresql(async |database| {
+            let sql = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()".to_owned();
+            let rows = database.fetch(sql, Parameters::default()).await.unwrap();
+            let names: Vec<_> = rows.iter().map(|row: &Row| row.text(0).unwrap()).collect();
+            assert_eq!(names, [COMPONENT.application]);
+        })
+        .await;
+    }
 }

@@ -3,30 +3,24 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::store::sql::Parameters;
-use crate::store::tests::on_postgresql;
-use crate::store::{PoolSettings, Source, Store};
+use super::Database;
+use crate::connect::PoolSettings;
+use crate::sql::Parameters;
+use crate::tests::{POOL, on_postgresql, sqlite};
 
 /// Counts for hours.
 const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000000000) \
                        SELECT COUNT(*) FROM n";
 
-fn store(folder: &Path, max_connections: u32, acquire_timeout: Duration) -> Store {
-    let pool = PoolSettings {
-        max_connections,
-        acquire_timeout,
-        max_lifetime: Duration::from_mins(1),
-        idle_timeout: Duration::from_mins(1),
-    };
-    Store::open(&Source::Sqlite { path: folder.join("test.db") }, pool).unwrap()
+fn database(folder: &Path, max_connections: u32) -> Database {
+    sqlite(folder, PoolSettings { max_connections, acquire_timeout: Duration::from_secs(20), ..POOL })
 }
 
 /// Reads get a connection while as many searches as there are connections run, or wait for their turn.
 #[tokio::test]
 async fn searches_leave_connections_to_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let store = store(folder.path(), 4, Duration::from_secs(20));
-    let database = store.database();
+    let database = database(folder.path(), 4);
     // As the migration does: the first connection makes the file one with a write-ahead log, for which it must be alone.
     let _rows = database.fetch("SELECT 1".to_owned(), Parameters::default()).await.unwrap();
     let searches = [(); 4].map(|()| database.clone()).map(|database| {
@@ -54,8 +48,7 @@ async fn searches_leave_connections_to_reads() {
 #[tokio::test]
 async fn a_statement_ends_with_its_request() {
     let folder = tempfile::tempdir().unwrap();
-    let store = store(folder.path(), 1, Duration::from_secs(20));
-    let database = store.database();
+    let database = database(folder.path(), 1);
     let fetch = async |sql: &str| database.fetch(sql.to_owned(), Parameters::default()).await.unwrap()[0].number(0);
     let given_up = Duration::from_millis(50);
     for _ in 0..3 {
@@ -79,8 +72,7 @@ async fn a_statement_ends_with_its_request() {
 /// One message commits and begins the next transaction, unless others may wait for the connection.
 #[tokio::test]
 async fn a_spare_connection_begins_the_next_transaction() {
-    on_postgresql(async |store| {
-        let database = store.database();
+    on_postgresql(async |database| {
         let mut write = database.begin().await.unwrap();
         write.run("CREATE TABLE kept (number BIGINT)").await.unwrap();
         let mut next = write.commit_and_begin(database).await.unwrap().expect("the pool has others");

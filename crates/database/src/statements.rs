@@ -1,7 +1,7 @@
 //! Statements that are sent to the database together.
 
-use super::database::{Row, Transaction};
-use super::error::StoreError;
+use super::error::DatabaseError;
+use super::pools::{Row, Transaction};
 use super::sql::{Dialect, Parameters, Value};
 
 /// Statements of one transaction that take one message to the database and one response, whatever their number.
@@ -10,7 +10,7 @@ use super::sql::{Dialect, Parameters, Value};
 /// as it was before them, except for the rows that a part returns, which later parts read by its name; their order is not
 /// defined, and no two of them may write the same row.
 #[derive(Debug)]
-pub(super) struct Statements {
+pub struct Statements {
     dialect: Dialect,
     parts: Vec<String>,
     /// On PostgreSQL, the names of the parts that [`Statements::effects_done`] waits for.
@@ -22,34 +22,34 @@ pub(super) struct Statements {
 
 impl Statements {
     /// Returns no statements yet.
-    pub(super) fn new(dialect: Dialect) -> Self {
+    pub fn new(dialect: Dialect) -> Self {
         Self { dialect, parts: Vec::new(), effects: Vec::new(), parameters: Parameters::default() }
     }
 
     /// The SQL dialect.
-    pub(super) fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
     /// Returns true if there are none.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// The parameters, to which those of the next statement are added.
-    pub(super) fn parameters(&mut self) -> &mut Parameters {
+    pub fn parameters(&mut self) -> &mut Parameters {
         &mut self.parameters
     }
 
     /// Adds a statement. On PostgreSQL its rows are a table with the returned name.
-    pub(super) fn add(&mut self, sql: String) -> String {
+    pub fn add(&mut self, sql: String) -> String {
         self.parts.push(sql);
         format!("part{}", self.parts.len())
     }
 
     /// Adds a statement that writes rows and returns nothing, before which no later one that asks for
     /// [`Statements::effects_done`] begins.
-    pub(super) fn add_effect(&mut self, sql: &str) {
+    pub fn add_effect(&mut self, sql: &str) {
         match self.dialect {
             Dialect::Sqlite => drop(self.add(sql.to_owned())),
             Dialect::Postgres => drop(self.add_awaited(format!("{sql} RETURNING 1"))),
@@ -57,7 +57,7 @@ impl Statements {
     }
 
     /// Adds the same with rows that it returns.
-    pub(super) fn add_awaited(&mut self, sql: String) -> String {
+    pub fn add_awaited(&mut self, sql: String) -> String {
         let name = self.add(sql);
         self.effects.push(name.clone());
         name
@@ -65,7 +65,7 @@ impl Statements {
 
     /// Returns a condition, always true, whose evaluation carries out the effects so far in their order: what has it does not
     /// begin before them, and an error of an earlier effect comes before one of a later. SQLite needs none.
-    pub(super) fn effects_done(&self) -> String {
+    pub fn effects_done(&self) -> String {
         if self.dialect == Dialect::Sqlite || self.effects.is_empty() {
             return "1 = 1".to_owned();
         }
@@ -74,7 +74,7 @@ impl Statements {
     }
 
     /// Executes the statements and returns the rows of the last one; on SQLite those of all.
-    pub(super) async fn run(self, transaction: &mut Transaction) -> Result<Vec<Row>, StoreError> {
+    pub async fn run(self, transaction: &mut Transaction) -> Result<Vec<Row>, DatabaseError> {
         let Self { dialect, mut parts, parameters, effects: _named } = self;
         let Some(last) = parts.pop() else { return Ok(Vec::new()) };
         if parts.is_empty() {
@@ -93,12 +93,12 @@ impl Statements {
 }
 
 /// Inserts rows into a table, which is given with its columns.
-pub(super) fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
+pub fn insert_rows(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>) {
     insert_or(statements, columns, rows, "");
 }
 
 /// Inserts rows likewise, with what follows the rows in the statement.
-pub(super) fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
+pub fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Vec<Value>>, conflict: &str) {
     let dialect = statements.dialect();
     for rows in chunks(rows, dialect) {
         let table = statements.parameters().table(dialect, rows);
@@ -107,7 +107,7 @@ pub(super) fn insert_or(statements: &mut Statements, columns: &str, rows: Vec<Ve
 }
 
 /// Splits rows for statements on SQLite, which limits the number of their parameters.
-pub(super) fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
+pub fn chunks<Row>(rows: Vec<Row>, dialect: Dialect) -> Vec<Vec<Row>> {
     let size = match dialect {
         Dialect::Sqlite => 500,
         Dialect::Postgres => usize::MAX,

@@ -1,0 +1,7 @@
+//! Encryption of values at rest, and the keys for it.
+
+pub mod files;
+pub mod keyring;
+
+pub use files::{KeyFiles, KeySettings};
+pub use keyring::{Bound, DigestKey, KeyBytes, Keyring, Unopened, key_id};
