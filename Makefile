@@ -10,6 +10,8 @@ IMAGE_TAG      ?= $(VERSION)
 QUAY_USER      ?=
 DEV_TAG        ?= dev-$(COMMIT)
 STORE          ?= google
+STORES         ?= aws azure google vault
+of_stores       = --no-default-features $(addprefix --features pull-secret/,$(STORES))
 of_build        = VERSION=$(VERSION) COMMIT=$(COMMIT) BUILD_DATE=$(BUILD_DATE)
 
 # The real part of a demo's secret store; the emulators of Google's and Azure's need none.
@@ -35,15 +37,15 @@ real-parts: ## Get the real parts that tests are held to, and run the test suite
 	hack/real-parts/google-clients.sh
 	hack/real-parts/azure-clients.sh
 	hack/real-parts/go-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node chromium schemathesis helm crds promtool opentelemetry-collector oauth2-proxy -- $(MAKE) --no-print-directory tests-on-real-parts
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node chromium schemathesis registry helm crds promtool opentelemetry-collector oauth2-proxy -- $(MAKE) --no-print-directory tests-on-real-parts
 
 # The chaos run leaves nothing of the machine to others, so it comes after them. Neither leaves credentials behind.
 tests-on-real-parts:
 	hack/in-own-tmp.sh cargo test --locked --workspace --no-fail-fast -- --skip whatever_is_killed
 	hack/in-own-tmp.sh cargo test --locked --workspace --test chaos
 
-build: ## Leave release binaries in target/release, the node syncer's in target/node
-	$(of_build) cargo build --locked --release --package pull-secret --package global-pull-secret
+build: ## Leave release binaries in target/release, the node syncer's in target/node; STORES=aws: for the named secret stores only
+	$(of_build) cargo build --locked --release --package pull-secret --package global-pull-secret $(of_stores)
 	$(of_build) cargo build --locked --profile node --package sync-global-pullsecret
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
@@ -94,7 +96,7 @@ install: ## Build, and install the programs in PREFIX/bin
 	install -D --target-directory=$(DESTDIR)$(PREFIX)/bin target/release/pull-secret target/release/global-pull-secret target/node/sync-global-pullsecret
 
 binary: ## Leave the release binary pull-secret in this folder
-	$(of_build) cargo build --locked --release --package pull-secret
+	$(of_build) cargo build --locked --release --package pull-secret $(of_stores)
 	cp target/release/pull-secret pull-secret
 
 IMAGES := pull-secret global-pull-secret sync-global-pullsecret
@@ -103,7 +105,7 @@ image = $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)
 image: ## Build the container image IMAGE_NAME: pull-secret, global-pull-secret or sync-global-pullsecret
 	@echo "Building $(IMAGE_KIND)image $(image)..."
 	$(CONTAINER_TOOL) build --target $(IMAGE_NAME) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
-	  --build-arg BUILD_DATE=$(BUILD_DATE) -t $(image) -f Containerfile .
+	  --build-arg BUILD_DATE=$(BUILD_DATE) --build-arg STORES="$(STORES)" -t $(image) -f Containerfile .
 
 image-push: image ## Build and push the container image
 	@echo "Pushing $(IMAGE_KIND)image $(image)..."

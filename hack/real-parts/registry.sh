@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gets a real image registry and a client that pulls as people do, and prints an export line for each. Whoever needs a registry
-# starts one: it takes tokens of a server that each test has for itself.
+# Gets a real image registry and a client that pulls as people do, and prints an export line for each. Each test starts a registry of
+# its own, which takes the tokens of the server of that test.
 #
 #   e=$(hack/real-parts/registry.sh get) && eval "$e"
 #

@@ -16,6 +16,7 @@
 #                root; see node.sh
 #   chromium     REAL_CHROMIUM; see chromium.sh
 #   schemathesis REAL_SCHEMATHESIS; see schemathesis.sh
+#   registry     REAL_REGISTRY, REAL_SKOPEO and REAL_SKOPEO_LIBRARIES; see registry.sh
 #   helm, crds   REAL_HELM, REAL_CRDS; see tools.sh
 #   promtool     REAL_PROMTOOL; see tools.sh
 #   opentelemetry-collector  REAL_OPENTELEMETRY_COLLECTOR; see tools.sh
@@ -27,14 +28,14 @@ name=with-$$-$RANDOM
 signal=
 
 usage() {
-  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, openbao, moto, pubsub, systemd, node, chromium, schemathesis, helm, crds, promtool, opentelemetry-collector or oauth2-proxy" >&2
+  echo "usage: with.sh PART… -- COMMAND…    where PART is kubernetes, postgresql, rabbitmq, openbao, moto, pubsub, systemd, node, chromium, schemathesis, registry, helm, crds, promtool, opentelemetry-collector or oauth2-proxy" >&2
   exit 2
 }
 
 parts=()
 while [[ ${1:-} != -- ]]; do
   case ${1:-} in
-    kubernetes | postgresql | rabbitmq | openbao | moto | pubsub | systemd | node | chromium | schemathesis | helm | crds | promtool | opentelemetry-collector | oauth2-proxy) parts+=("$1") ;;
+    kubernetes | postgresql | rabbitmq | openbao | moto | pubsub | systemd | node | chromium | schemathesis | registry | helm | crds | promtool | opentelemetry-collector | oauth2-proxy) parts+=("$1") ;;
     *) usage ;;
   esac
   shift
@@ -72,7 +73,7 @@ begun=()
 exports=$(mktemp)
 trap end EXIT
 for part in "${parts[@]}"; do
-  if [[ $part == chromium || $part == schemathesis ]]; then # only got: whoever needs one starts it
+  if [[ $part =~ ^(chromium|schemathesis|registry)$ ]]; then # only got: whoever needs one starts it
     supervise "$here/$part.sh" get >>"$exports"
   elif [[ $part =~ ^(helm|crds|promtool|opentelemetry-collector|oauth2-proxy)$ ]]; then
     supervise "$here/tools.sh" get "$part" >>"$exports"

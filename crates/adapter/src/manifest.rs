@@ -308,7 +308,7 @@ fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigg
 
 /// Adds the variables that name the mirror to those of the first store.
 fn add_mirror_variables(mirror: StoreKind, copy: &StoredCopy, variables: &mut Vec<(&'static str, Option<String>)>) {
-    let kind = mirror.name().unwrap_or(names::STORE_GOOGLE).to_owned();
+    let kind = mirror.name().to_owned();
     // The variables of the Job's template name a place at Google.
     let place = if mirror == StoreKind::Google { Vec::new() } else { place_variables(copy) };
     for (name, value) in place.into_iter().chain([(variable::SECRET_STORE_MIRROR, Some(kind))]) {
@@ -335,7 +335,7 @@ fn copy_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
 
 /// Returns the variables that name the place of a copy in a secret store.
 fn place_variables(copy: &StoredCopy) -> Vec<(&'static str, Option<String>)> {
-    let kind = StoreKind::of(copy).and_then(StoreKind::name).map(str::to_owned);
+    let kind = StoreKind::of(copy).map(|kind| kind.name().to_owned());
     match copy.clone() {
         StoredCopy::Secret { project, location, name } => vec![
             (variable::GCP_PROJECT_ID, Some(project)),

@@ -2,11 +2,13 @@
 
 pub mod budget;
 pub mod credential;
+pub mod facts;
 pub mod pool;
 mod retire;
 #[cfg(test)]
 mod tests;
 
 pub use budget::{Budget, Eta, Grant, Work, eta, etas, grant};
-pub use credential::{Facts, Step, lane, step};
+pub use credential::{lane, step};
+pub use facts::{Facts, Step};
 pub use pool::{Pool, reserve};

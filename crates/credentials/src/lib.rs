@@ -1,4 +1,4 @@
-//! Which registry credential a cluster should have now: the ledger, the pool, the states of each credential.
+//! The registry credential that a cluster should have now: the ledger, the pool, the states of each credential.
 //!
 //! A [`credential::Credential`] is an account at a registry. The [`ledger::Ledger`] has a row for each, with its password sealed,
 //! and append-only events, in SQLite or PostgreSQL. A [`run::Worker`] claims a due row, lets [`decide::step`] decide, records

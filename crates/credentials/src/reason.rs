@@ -29,7 +29,8 @@ fleet_model::reasons! {
         NeverPulled,
         /// The registry does not tell who has used an account: a person must attest it.
         NoUsageLog,
-        /// Another change of the cluster's pull secret has displaced the credential: publish it again, or retire it.
+        /// Another change of the cluster's pull secret has displaced the credential: put it back, or retire
+        /// the credential.
         Displaced,
         /// The cluster uses the credential.
         InUse,

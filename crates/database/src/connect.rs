@@ -75,7 +75,7 @@ pub struct PoolSettings {
 pub struct Component {
     /// Name of its connections in PostgreSQL (`application_name`).
     pub application: &'static str,
-    /// Tables that its metrics tell apart.
+    /// Tables that its metrics distinguish.
     pub tables: &'static [&'static str],
 }
 

@@ -2,7 +2,7 @@
 //! rest.
 //!
 //! A component opens its [`Database`] as a [`Component`], applies its [`Schema`], and then reads and writes with one text of
-//! SQL for both databases: [`Parameters`] and [`Statements`] hide where they differ. `hyperfleet-api` is the largest user.
+//! SQL for both databases: [`Parameters`] and [`Statements`] hide where they differ.
 //!
 //! - [`Database::fetch`] reads one snapshot; [`Database::search`] does so in turn, so that long searches leave connections
 //!   to everything else; [`Database::begin`] begins a [`Transaction`] of writes, which dropping rolls back.

@@ -20,7 +20,7 @@ pub struct QueryMeter {
     pub errors: Counter,
     /// True after a write for which the disk had no room, until [`crate::Database::probe`] finds some.
     is_full: Arc<AtomicBool>,
-    /// The tables that are told apart.
+    /// The tables that the labels distinguish.
     tables: &'static [&'static str],
 }
 
@@ -37,7 +37,7 @@ const OPERATIONS: [(&str, &str); 4] =
 // === impl QueryMeter ===
 
 impl QueryMeter {
-    /// Returns a meter that tells these tables apart; statements about others have the label `-`.
+    /// Returns a meter whose labels distinguish these tables; statements about others have the label `-`.
     pub fn new(tables: &'static [&'static str]) -> Self {
         let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 2.0, 16));
         Self {

@@ -77,7 +77,9 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     facts.heartbeats = heartbeats(&calls, &reports, &dependencies).await;
     facts.report = reports.into_iter().find(|report| report.adapter == names::ADAPTER);
     let current = facts.report.as_ref().filter(|report| report.observed_generation >= cluster.generation);
-    facts.unmet.retain(|line| current.is_none_or(|report| !is_of_another_store(line, report)));
+    let is_foreign = |line: &String| current.is_some_and(|report| is_of_another_store(line, report));
+    let foreign: Vec<String> = facts.unmet.extract_if(.., |line| is_foreign(line)).collect();
+    facts.preconditions.retain(|expression| !foreign.iter().any(|line| line.starts_with(&format!("`{expression}` "))));
     // HyperFleet's own server keeps no history, so its absence is not an error.
     facts.history = calls.history("clusters", id).await.unwrap_or_default();
     facts.history.retain(|transition| transition.adapter == names::ADAPTER);
@@ -89,7 +91,7 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
 
 /// Returns true for a built-in precondition about the spec that the report about the same spec does not name: the fleet's adapter stores
 /// this cluster elsewhere than at Google, and has other preconditions.
-fn is_of_another_store(unmet: &str, report: &Report) -> bool {
+pub(crate) fn is_of_another_store(unmet: &str, report: &Report) -> bool {
     let available = report.condition(names::condition::AVAILABLE);
     let message = available.and_then(|available| available.message.as_deref()).unwrap_or_default();
     unmet.starts_with("`spec.") && !message.contains(unmet)

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cluster::built_in_adapter;
+use crate::cluster::{built_in_adapter, is_of_another_store};
 use crate::decide::{age, unreported_since};
 use crate::facts::Heartbeat;
 use daemon::output::plain;
@@ -90,7 +90,8 @@ pub struct Summary {
 // === impl Judge ===
 
 impl Judge {
-    /// Judges by the adapter's built-in preconditions; those that a fleet's own configuration adds are not known here.
+    /// Judges by the adapter's built-in preconditions; those that a fleet's own configuration adds are not known here. A cluster at
+    /// another store than Google's is judged if the adapter has reported about its generation.
     pub fn new(now: Timestamp, stale_after: SignedDuration) -> Self {
         Self { plan: built_in_adapter(), now, stale_after }
     }
@@ -103,7 +104,10 @@ impl Judge {
         let heartbeats: Vec<Heartbeat> = reports.iter().map(Heartbeat::of).collect();
         let since = unreported_since(cluster, own, &heartbeats)?;
         let is_overdue = self.now.duration_since(since) >= self.stale_after;
-        (is_overdue && !cluster.is_deleting() && unmet(plan, view).is_empty()).then_some(since)
+        let current = own.filter(|own| own.observed_generation >= cluster.generation);
+        let is_foreign = |line: &str| current.is_some_and(|report| is_of_another_store(line, report));
+        let waits = || unmet(plan, view).iter().any(|unmet| !is_foreign(&unmet.line));
+        (is_overdue && !cluster.is_deleting() && !waits()).then_some(since)
     }
 }
 
@@ -237,6 +241,10 @@ mod tests {
 
     /// The row of a cluster whose preconditions were met at that time, with this report of the adapter.
     fn ready(met: &str, report: &Value) -> Row {
+        ready_at("gcp", met, report)
+    }
+
+    fn ready_at(provider: &str, met: &str, report: &Value) -> Row {
         let done = json!({"available": "True", "observed_generation": 2, "conditions": [
             {"type": "Available", "status": "True", "last_transition_time": met}]});
         let mut adapters = json!({"validation": done, "dns": done, "placement": done});
@@ -245,7 +253,7 @@ mod tests {
         }
         let cluster = json!({
             "id": "cls-1", "generation": 2, "created_time": "2026-01-01T00:00:00Z", "status": {"adapters": adapters},
-            "spec": {"provider": "gcp", "gcp": {"projectId": "p"}, "pullSecret": {"data": {"redacted": true}}},
+            "spec": {"provider": provider, "gcp": {"projectId": "p"}, "pullSecret": {"data": {"redacted": true}}},
         });
         Row::of(&serde_json::from_value(cluster).unwrap(), &judge())
     }
@@ -269,6 +277,20 @@ mod tests {
         let mut summary = Summary::default();
         summary.count(&row);
         assert_eq!(summary.stalled, u64::from(is_stalled));
+    }
+
+    #[rstest]
+    #[case::it_waited_for_another_adapter(2, "waiting for dns: not reported yet", true)]
+    #[case::it_stores_at_google_only(2, "`spec.provider == \"gcp\"` is false: left side is \"aws\"", false)]
+    #[case::of_an_older_generation(1, "waiting for dns: not reported yet", false)]
+    fn a_cluster_at_another_store_is_judged_by_what_the_adapter_names(
+        #[case] generation: i64,
+        #[case] message: &str,
+        #[case] is_stalled: bool,
+    ) {
+        let mut report = said(generation, "PreconditionsNotMet", "2026-01-01T00:57:00Z");
+        report["conditions"][0]["message"] = json!(message);
+        assert_eq!(ready_at("aws", "2026-01-01T00:58:00Z", &report).stalled_since.is_some(), is_stalled);
     }
 
     #[rstest]

@@ -4,6 +4,7 @@ mod batch;
 mod causes;
 mod change;
 mod effects;
+mod error;
 mod feed;
 mod follow;
 mod following;
@@ -38,9 +39,9 @@ use schema::SCHEMA;
 
 pub use batch::Batch;
 pub use change::ChangeKind;
-/// The store fails as its database does.
-pub use database::DatabaseError as StoreError;
 pub use effects::TRANSITIONS_KEPT;
+pub use error::StoreError;
+pub(crate) use error::is_id;
 pub use feed::{FeedError, Retention};
 pub use follow::Reader;
 pub use list::Query;
@@ -163,11 +164,6 @@ impl Store {
     pub async fn write(&self) -> Result<Write, StoreError> {
         Ok(Write::new(self.database.begin().await?))
     }
-}
-
-/// Returns true if that unique value of a duplicate is the id of a resource.
-pub(crate) fn is_id(unique: &str) -> bool {
-    matches!(unique, "resources.id" | "resources_pkey")
 }
 
 async fn count(snapshot: &mut Transaction, sql: String, parameters: Parameters) -> Result<i64, StoreError> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use adapter::config::{BrokerKind, ExchangeType};
 use adapter::dry_run::{DryRun, dry_run};
 use adapter::{Adapter, Parts, Plan, Stores};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
 use daemon::output;
@@ -109,7 +109,9 @@ fn stores(plan: &Plan) -> anyhow::Result<Stores> {
         Some(custom) => custom,
         None => crate::store::endpoint()?,
     };
-    let stores = plan.stores.all().into_values().chain(&plan.mirror).cloned().collect();
+    let stores: Vec<_> = plan.stores.all().into_values().chain(&plan.mirror).cloned().collect();
+    let faults: Vec<_> = stores.iter().filter_map(|store| crate::store::fault_of(store.kind())).collect();
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(crate::store::stores(endpoint, stores))
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn pull_secret(flags: JobFlags) -> anyhow::Result<ExitCode> {
 
 fn resolve(flags: &Flags) -> Result<Settings, InvalidSettings> {
     let settings = settings::resolve(flags, &ProcessEnvironment)?;
-    let faults: Vec<_> = settings.store.iter().chain(&settings.mirror).filter_map(store::proxied).collect();
+    let faults: Vec<_> = settings.store.iter().chain(&settings.mirror).filter_map(store::fault).collect();
     if faults.is_empty() { Ok(settings) } else { Err(InvalidSettings(faults)) }
 }
 

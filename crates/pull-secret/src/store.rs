@@ -19,7 +19,7 @@ use secret_store::{
 use crate::cli::StoreFlags;
 use crate::context::Chosen;
 
-pub(crate) use checked::stores;
+pub(crate) use checked::{fault_of, stores};
 
 /// Maximum time of one call to the store: a page may have 25,000 secrets.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -57,7 +57,7 @@ pub(crate) fn settings(
         | StoreSettings::Aws(AwsSettings { call_timeout: limit, .. })
         | StoreSettings::Azure(AzureSettings { call_timeout: limit, .. }) => *limit = call_timeout,
     }
-    match proxied(&store) {
+    match fault(&store) {
         None => Ok(Some(store)),
         Some(fault) => anyhow::bail!(fault),
     }
@@ -85,13 +85,22 @@ fn google(project: Option<&String>, location: Option<&String>, context: &Chosen)
     }))
 }
 
-/// The fault of settings with which requests are not encrypted and pass a proxy, whose operator could read them.
-pub(crate) fn proxied(settings: &StoreSettings) -> Option<String> {
+/// The fault of settings of a store that this build has no client of, or with which requests are not encrypted and pass a
+/// proxy, whose operator could read them.
+pub(crate) fn fault(settings: &StoreSettings) -> Option<String> {
+    if !settings.is_built() {
+        return Some(not_built(settings.name()));
+    }
     let host = settings.plain_host()?;
     let variable = proxy::applying_to(&ProcessEnvironment, host)?;
     Some(format!(
         "{variable}: requests to {host} are not encrypted and would pass that proxy; add that host to no_proxy"
     ))
+}
+
+/// The fault of a store that this build has no client of.
+fn not_built(store: &str) -> String {
+    format!("this build has no client of {store}; use one that has (cargo features of the package pull-secret)")
 }
 
 /// Returns the copy of a pull secret that a secret in this place is.

@@ -2,7 +2,7 @@
 //!
 //! A robot is a member of one team, which may pull from the organization's repositories. The id of its credential is in the
 //! robot's metadata. Quay answers 201 even to a body that it could not read, so each answer is compared with what was sent.
-//! Quay's own messages repeat the request, so errors are told apart by status and by known beginnings of messages, which
+//! Quay's own messages repeat the request, so errors are recognized by status and by known beginnings of messages, which
 //! are never shown.
 
 mod client;

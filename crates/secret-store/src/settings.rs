@@ -191,6 +191,16 @@ impl StoreSettings {
         }
     }
 
+    /// Returns true if this build has a client of the store.
+    pub fn is_built(&self) -> bool {
+        match self {
+            Self::Google(_) => cfg!(feature = "google"),
+            Self::Vault(_) => cfg!(feature = "vault"),
+            Self::Aws(_) => cfg!(feature = "aws"),
+            Self::Azure(_) => cfg!(feature = "azure"),
+        }
+    }
+
     /// Returns the host that requests are sent to without encryption, if they are.
     pub fn plain_host(&self) -> Option<&str> {
         match self {

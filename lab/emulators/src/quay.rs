@@ -18,9 +18,11 @@ use std::time::Duration;
 mod answer;
 mod engine;
 mod faults;
+mod fields;
 mod form;
 mod gate;
 mod operation;
+mod paths;
 mod refusal;
 mod request;
 mod rest;
@@ -86,7 +88,7 @@ impl Quay {
 
     /// The address at which registries' clients get their tokens: a registry's `auth.token.realm`.
     pub fn realm(&self) -> String {
-        format!("{}{}", self.url(), rest::AUTH_PATH)
+        format!("{}{}", self.url(), paths::AUTH_PATH)
     }
 
     /// The name of the service that tokens are for: a registry's `auth.token.service`.
@@ -106,7 +108,7 @@ impl Quay {
 
     /// The address at which a real registry reports its pulls, with the API's token as bearer.
     pub fn events_url(&self) -> String {
-        format!("{}{}", self.url(), rest::EVENTS_PATH)
+        format!("{}{}", self.url(), paths::EVENTS_PATH)
     }
 
     /// A token of `subject` for `audience` with a lifetime of an hour, as a cluster's `issuer` would sign it. Quay fetches the
@@ -131,8 +133,8 @@ impl Quay {
     }
 
     /// Writes a pull to the usage log, as if a registry had served it.
-    pub fn record_pull(&self, pull: Pull) {
-        self.engine.record_pull(&pull);
+    pub fn record_pull(&self, pull: &Pull) {
+        self.engine.record_pull(pull);
     }
 
     /// Every call so far, in the order of their arrival.
@@ -152,6 +154,11 @@ impl Quay {
     /// Waits until so many calls were received since the start; they need not be answered yet.
     pub async fn wait_for_calls(&self, count: usize) {
         self.engine.wait_for_calls(count).await;
+    }
+
+    /// Waits until the usage log has so many pulls.
+    pub async fn wait_for_pulls(&self, count: usize) {
+        self.engine.wait_for_pulls(count).await;
     }
 
     /// Adds a fault behind those that are there.

@@ -9,7 +9,9 @@ use daemon::version::Version;
 
 use crate::scenario::Scenario;
 use crate::scripted::Fault;
-pub(crate) use emulator::{EmulatorCommand, KeyVaultArguments, KubernetesArguments, SecretManagerArguments};
+pub(crate) use emulator::{
+    EmulatorCommand, KeyVaultArguments, KubernetesArguments, QuayArguments, SecretManagerArguments,
+};
 
 /// Runs the Pull Secret Service on this machine, on embedded parts, without an account; for development and tests
 #[derive(Debug, Parser)]

@@ -8,10 +8,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use emulators::key_vault::{self, Identity, KeyVault};
 use emulators::kubernetes::{self, Authorization, Kubernetes, User};
+use emulators::quay::{self, Quay};
 use emulators::secret_manager::{self, Quotas, SecretManager};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{KeyVaultArguments, KubernetesArguments, SecretManagerArguments};
+use crate::cli::{KeyVaultArguments, KubernetesArguments, QuayArguments, SecretManagerArguments};
 use daemon::output;
 
 /// The time after which an assertion is written anew: well before it expires, as kubelet does with projected tokens.
@@ -110,6 +111,52 @@ pub(crate) fn key_vault(arguments: KeyVaultArguments) -> anyhow::Result<ExitCode
                 () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
                 _ = renewal.tick() => daemon::file::replace(&assertion, server.assertion(&subject).as_bytes())?,
             }
+        }
+        Ok(())
+    })
+}
+
+/// Serves Quay's API and its token service until the process is stopped.
+pub(crate) fn quay(arguments: QuayArguments) -> anyhow::Result<ExitCode> {
+    let QuayArguments { listen, write_files, organization, repository, team, fault, latency, list_lag } = arguments;
+    let defaults = quay::Settings::default();
+    let settings = quay::Settings {
+        listen,
+        organization,
+        repositories: if repository.is_empty() { defaults.repositories } else { repository.into_iter().collect() },
+        teams: if team.is_empty() { defaults.teams } else { team.into_iter().collect() },
+        faults: fault,
+        latency: latency.unwrap_or_default(),
+        list_lag: list_lag.unwrap_or_default(),
+        ..quay::Settings::default()
+    };
+    until_stopped(async |stop| {
+        let mut server = Quay::start(settings).await?;
+        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let folder = write_files.unwrap_or_else(|| temporary.path().to_owned());
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let [token, authority] = ["token", "issuer.pem"].map(|name| folder.join(name));
+        daemon::file::replace(&token, server.token().as_bytes())?;
+        daemon::file::replace(&authority, server.authority().as_bytes())?;
+        output::note(format_args!(
+            "Quay emulator on {}, robots in memory. A registry takes its tokens with auth.token: realm {}, service {},\n\
+             issuer {}, rootcertbundle {}. For development and tests only. Ctrl-C stops it.",
+            server.url(),
+            server.realm(),
+            server.service(),
+            server.issuer(),
+            authority.display()
+        ));
+        output::print(format_args!(
+            "export QUAY_TOKEN_FILE={}\nexport QUAY_ISSUER_FILE={}\nexport QUAY_ORGANIZATION={}\nexport QUAY_URL={}\n",
+            token.display(),
+            authority.display(),
+            server.organization(),
+            server.url()
+        ))?;
+        tokio::select! {
+            () = stop.cancelled() => server.shutdown().await,
+            () = server.stopped() => anyhow::bail!("the emulator has stopped by itself"),
         }
         Ok(())
     })

@@ -49,6 +49,7 @@ pub fn main() -> ExitCode {
             emulator::secret_manager(*arguments)
         }
         Command::Emulator { emulator: EmulatorCommand::KeyVault(arguments) } => emulator::key_vault(*arguments),
+        Command::Emulator { emulator: EmulatorCommand::Quay(arguments) } => emulator::quay(*arguments),
         Command::Emulator { emulator: EmulatorCommand::Kubernetes(arguments) } => emulator::kubernetes(*arguments),
         Command::Version(arguments) => print(&match arguments.output {
             StreamFormat::Text => cli::VERSION.text(),

@@ -122,6 +122,25 @@ async fn a_key_vault_is_reached_by_its_variables() {
     assert!(set["id"].as_str().unwrap().starts_with(&format!("{}/secrets/s/", get("AZURE_KEY_VAULT_URL"))), "{set}");
 }
 
+/// The token of the file is enough to make a robot.
+#[tokio::test]
+async fn a_quay_is_reached_by_its_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = local(&["emulator", "quay", "--organization", "o", "--write-files"]);
+    let mut child = command.arg(folder.path()).stderr(Stdio::null()).spawn().unwrap();
+    let variables = variables(&mut child, "QUAY_URL").await;
+    let get = |wanted: &str| &variables.iter().find(|(name, _)| name == wanted).unwrap().1;
+    let token = std::fs::read_to_string(get("QUAY_TOKEN_FILE")).unwrap();
+    assert_eq!(std::fs::metadata(get("QUAY_TOKEN_FILE")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(std::fs::read_to_string(get("QUAY_ISSUER_FILE")).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+    let address = get("QUAY_URL").strip_prefix("http://").unwrap();
+    let headers = format!("host: {address}\r\nauthorization: Bearer {token}\r\n");
+    let path = format!("/api/v1/organization/{}/robots/a1", get("QUAY_ORGANIZATION"));
+    let stream = TcpStream::connect(address).await.unwrap();
+    let made = exchange_over(stream, "PUT", &path, "", &headers).await.unwrap().expect(201);
+    assert_eq!(made["name"], "o+a1");
+}
+
 #[tokio::test]
 async fn a_second_emulator_on_the_same_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();

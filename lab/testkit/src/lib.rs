@@ -7,6 +7,7 @@
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
 //! - [`key_vault`] is a Key Vault emulator with a token for it.
 //! - [`quay`] is a Quay emulator with a client for it.
+//! - [`registry`] is a real registry that takes a Quay emulator's tokens, and skopeo.
 //! - [`rights`] proves that a `ServiceAccount` needs each of its rights.
 //! - [`tokens`] signs tokens as an issuer does.
 //! - [`leaks::check`] fails on any text that holds a test credential.
@@ -36,6 +37,7 @@ pub mod key_vault;
 pub mod leaks;
 pub mod program;
 pub mod quay;
+pub mod registry;
 pub mod rig;
 pub mod rights;
 pub mod tokens;

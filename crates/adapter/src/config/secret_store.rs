@@ -161,13 +161,13 @@ impl StoreKind {
         name != variable::REPLICATION_POLICY && Self::takes(Some(self), name)
     }
 
-    /// Returns the value of `SECRET_STORE`; Google's is the Job's default.
-    pub fn name(self) -> Option<&'static str> {
+    /// Returns the value of `SECRET_STORE`.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Google => None,
-            Self::Vault => Some(names::STORE_VAULT),
-            Self::Aws => Some(names::STORE_AWS),
-            Self::Azure => Some(names::STORE_AZURE),
+            Self::Google => names::STORE_GOOGLE,
+            Self::Vault => names::STORE_VAULT,
+            Self::Aws => names::STORE_AWS,
+            Self::Azure => names::STORE_AZURE,
         }
     }
 }

@@ -5,7 +5,6 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use daemon::settings::missing;
-use fleet_model::names;
 use hyperfleet_client::View;
 use secret_store::{EndpointUrl, Location, StorePath};
 use serde_json::Value;
@@ -137,10 +136,9 @@ fn contradictions(spec: &Spec) -> Vec<String> {
 
 /// Returns the faults of the choice of the stores.
 fn choice(store @ SecretStore { kind, by_provider, mirror, .. }: &SecretStore) -> Vec<String> {
-    let named = |kind: &StoreKind| kind.name().unwrap_or(names::STORE_GOOGLE);
     let mut faults = Vec::new();
     if let (Some(kind), Some(_)) = (kind, by_provider) {
-        let kind = named(kind);
+        let kind = kind.name();
         faults.push(format!(
             "spec.secretStore.byProvider: contradicts spec.secretStore.type {kind}: leave out one of them"
         ));
@@ -150,7 +148,7 @@ fn choice(store @ SecretStore { kind, by_provider, mirror, .. }: &SecretStore) -
     }
     if let Some(mirror) = mirror.as_ref().filter(|mirror| store.kinds().contains(mirror)) {
         let setting = if by_provider.is_some() { "byProvider" } else { "type" };
-        let mirror = named(mirror);
+        let mirror = mirror.name();
         faults
             .push(format!("spec.secretStore.mirror: must be another store than spec.secretStore.{setting}, {mirror}"));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::credential::later;
+use super::facts::later;
 use crate::state::{Lane, State};
 
 /// The lead of the least urgent lane, in calls.

@@ -1,77 +1,10 @@
 //! The next step of one credential.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
-use registry_account::contract::Capabilities;
-
+use super::facts::{Facts, Step, later};
 use super::retire;
-use crate::credential::{Credential, Naming, NodesEvidence, Policy, Successor};
+use crate::credential::{Credential, Naming, NodesEvidence};
 use crate::reason::Reason;
 use crate::state::{Action, Lane, State};
-
-/// The facts of a decision.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
-    /// The credential.
-    pub credential: &'a Credential,
-    /// The newer credential of its cluster.
-    pub successor: Option<&'a Successor>,
-    /// The capabilities of its registry.
-    pub capabilities: &'a Capabilities,
-    /// The rules of its registry.
-    pub policy: &'a Policy,
-    /// The time.
-    pub now: Timestamp,
-}
-
-/// The next step of a credential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The outward action; `None` if there is none now.
-    pub action: Option<Action>,
-    /// The state after the action has succeeded; without an action, the state from now on.
-    pub next: State,
-    /// The reason.
-    pub reason: Reason,
-    /// The earliest time of the next decision; `None` together with an action or another state means now, otherwise that
-    /// something else has to change first.
-    pub not_before: Option<Timestamp>,
-}
-
-// === impl Step ===
-
-impl Step {
-    pub(super) fn act(action: Action, next: State, reason: Reason) -> Self {
-        Self { action: Some(action), next, reason, not_before: None }
-    }
-
-    pub(super) fn advance(next: State, reason: Reason) -> Self {
-        Self { action: None, next, reason, not_before: None }
-    }
-}
-
-// === impl Facts ===
-
-impl Facts<'_> {
-    pub(super) fn wait(&self, reason: Reason, not_before: Option<Timestamp>) -> Step {
-        Step { action: None, next: self.credential.state, reason, not_before }
-    }
-
-    /// Waits before the next observation.
-    pub(super) fn wait_for(&self, reason: Reason, time: Duration) -> Step {
-        self.wait(reason, Some(later(self.now, time)))
-    }
-
-    pub(super) fn observe(&self, action: Action, reason: Reason) -> Step {
-        Step::act(action, self.credential.state, reason)
-    }
-
-    /// Returns true if an observation is no older than that.
-    pub(super) fn is_within(&self, at: Timestamp, age: Duration) -> bool {
-        later(at, age) > self.now
-    }
-}
 
 /// Returns the next step of a credential.
 pub fn step(facts: &Facts<'_>) -> Step {
@@ -169,10 +102,4 @@ fn in_use(facts: &Facts<'_>) -> Step {
         Some(seen) => facts.wait(reason, Some(later(seen.at, policy.resync))),
         None => facts.observe(Action::ObserveDocument, reason),
     }
-}
-
-/// Returns the time that much later.
-pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
-    time.saturating_add(jiff::SignedDuration::try_from(by).unwrap_or(jiff::SignedDuration::MAX))
-        .unwrap_or(Timestamp::MAX)
 }

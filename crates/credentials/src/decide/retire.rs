@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use registry_account::contract::Disables;
 
-use super::credential::{Facts, Step, later};
+use super::facts::{Facts, Step, later};
 use crate::credential::{Naming, Retire};
 use crate::reason::Reason;
 use crate::state::{Action, State};
@@ -94,7 +94,11 @@ fn unquiet(facts: &Facts<'_>, cause: Reason) -> Option<Step> {
     if quiet_at > now {
         let used = evidence.usage.as_ref().is_some_and(|usage| is_after(usage.last_pull, facts));
         let reason = if used { Reason::StillUsed } else { Reason::AwaitingQuiet };
-        let next = if credential.state == State::Quiet { State::Adopted } else { credential.state };
+        let next = match credential.state {
+            State::Quiet if credential.record.adopted.is_some() => State::Adopted,
+            State::Quiet => State::Published,
+            state => state,
+        };
         return Some(Step { action: None, next, reason, not_before: Some(quiet_at) });
     }
     // A request that waits for its approval asks the registry no more often than it must.

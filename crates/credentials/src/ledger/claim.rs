@@ -18,11 +18,14 @@ impl Ledger {
         let mut parameters = Parameters::default();
         let (worker, until) = (parameters.add(rows::text(claim.worker)), parameters.add(micros(claim.until)));
         let (registry, now) = (parameters.add(rows::text(claim.registry)), parameters.add(micros(claim.now)));
-        let lane = parameters.add(Value::Number(claim.lane.map_or(FREE, |lane| i64::from(lane.rank()))));
+        let lanes = match claim.lane {
+            Some(lane) => format!("lane BETWEEN 0 AND {}", parameters.add(Value::Number(i64::from(lane.rank())))),
+            None => format!("lane = {FREE}"),
+        };
         let mut write = self.database().begin().await?;
         let sql = format!(
             "UPDATE credentials SET leased_by = {worker}, leased_until = {until}, version = version + 1 WHERE id = (\
-             SELECT id FROM credentials WHERE registry = {registry} AND lane <= {lane} AND due <= {now} AND leased_until <= {now} \
+             SELECT id FROM credentials WHERE registry = {registry} AND {lanes} AND due <= {now} AND leased_until <= {now} \
              ORDER BY lane, due, id LIMIT 1{}) RETURNING {COLUMNS}",
             skip_locked(write.dialect()),
         );

@@ -74,7 +74,7 @@ pub struct Claim<'a> {
     pub worker: &'a str,
     /// The registry.
     pub registry: &'a RegistryName,
-    /// The least urgent lane that has a call; `None` claims only rows whose next step calls no registry.
+    /// The least urgent lane that has a call; `None` claims a row whose next step calls no registry.
     pub lane: Option<Lane>,
     /// The time.
     pub now: Timestamp,

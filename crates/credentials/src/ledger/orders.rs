@@ -9,7 +9,7 @@ use super::rows::{self, COLUMNS, NewEvent};
 use super::write::wake;
 use crate::credential::{Credential, Order, Proof};
 use crate::reason::Reason;
-use crate::state::State;
+use crate::state::{Lane, State};
 
 // === impl Ledger ===
 
@@ -71,7 +71,8 @@ impl Ledger {
         let mut parameters = Parameters::default();
         let (record, key) = (parameters.add(rows::record(record)?), parameters.add(rows::text(id)));
         write.execute(format!("UPDATE credentials SET record = {record} WHERE id = {key}"), parameters).await?;
-        wake(&mut write, rows::text(id), statement.now).await?;
+        let is_urgent = reason == Reason::BreakGlass;
+        wake(&mut write, id, is_urgent.then_some(Lane::BreakGlass), statement.now).await?;
         let event = NewEvent {
             credential: &credential,
             actor: statement.actor,

@@ -100,7 +100,7 @@ impl Ledger {
             insert(&mut write, &Reservation { fresh, registry, slot }, actor, now).await?
         };
         if let Some(replaced) = slot.replaces {
-            wake(&mut write, rows::text(replaced), now).await?;
+            wake(&mut write, replaced, None, now).await?;
         }
         write.commit().await?;
         Ok(credential)

@@ -16,6 +16,8 @@ use crate::state::{Lane, State};
 
 /// The most events of a credential that are read, newest first.
 const MAX_EVENTS: usize = 1000;
+/// The longest chain of replacements that is followed.
+const MAX_CHAIN: usize = 100;
 
 // === impl Ledger ===
 
@@ -39,22 +41,29 @@ impl Ledger {
     pub async fn of_login(&self, registry: &RegistryName, login: &str) -> Result<Option<Credential>, LedgerError> {
         // The name of an account follows the organization, where there is one.
         let account = login.rsplit(['+', '|', '$']).next().unwrap_or(login);
-        let found = self.select("account = ", rows::text(account)).await?;
-        let is_it = |credential: &Credential| {
-            credential.registry == *registry && credential.record.login.as_deref() == Some(login)
-        };
-        Ok(found.into_iter().find(is_it))
+        let mut parameters = Parameters::default();
+        let [registry, account] = [rows::text(registry), rows::text(account)].map(|value| parameters.add(value));
+        let sql = format!("SELECT {COLUMNS} FROM credentials WHERE registry = {registry} AND account = {account}");
+        let rows = self.database().fetch(sql, parameters).await?;
+        let found = rows.first().map(rows::credential).transpose()?.map(|row| row.credential);
+        Ok(found.filter(|credential| credential.record.login.as_deref() == Some(login)))
     }
 
-    /// Reads the credential that replaces another one.
+    /// Reads the credential that replaces another one: the first adopted one of those that follow it, or the next one while there
+    /// is none.
     pub async fn successor(&self, id: CredentialId) -> Result<Option<Successor>, LedgerError> {
-        let found = self.select("slot IS NOT NULL AND replaces = ", rows::text(id)).await?;
-        Ok(found.into_iter().next_back().map(|credential| Successor {
-            id: credential.id,
-            state: credential.state,
-            published: credential.record.published,
-            adopted: credential.record.adopted,
-        }))
+        let (mut next, mut last) = (None, id);
+        for _each in 0..MAX_CHAIN {
+            let found = self.select("slot IS NOT NULL AND replaces = ", rows::text(last)).await?;
+            let Some(Credential { id, state, record, .. }) = found.into_iter().next_back() else { break };
+            let successor = Successor { id, state, published: record.published, adopted: record.adopted };
+            last = id;
+            if successor.adopted.is_some() {
+                return Ok(Some(successor));
+            }
+            next.get_or_insert(successor);
+        }
+        Ok(next)
     }
 
     /// Reads the events of a credential, oldest first: the newest 1,000.

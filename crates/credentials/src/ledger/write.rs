@@ -2,6 +2,7 @@
 
 use database::{Parameters, Transaction, Value};
 use jiff::Timestamp;
+use registry_account::name::CredentialId;
 
 use super::claim::key;
 use super::handle::{Ledger, LedgerError, add_event};
@@ -11,13 +12,16 @@ use crate::credential::{Credential, Record};
 use crate::reason::Reason;
 use crate::state::{Lane, State};
 
+/// The longest chain of replacements that is followed.
+const MAX_CHAIN: usize = 100;
+
 // === impl Ledger ===
 
 impl Ledger {
     /// Records the result of a step and gives the row back. Returns false if another replica has gone on with it: then nothing
     /// is written.
     ///
-    /// The credential that an adopted one replaces is due at once.
+    /// The credentials that an adopted one replaces are due at once.
     pub async fn finish(&self, claimed: &Claimed, change: &Change<'_>) -> Result<bool, LedgerError> {
         let credential = &claimed.credential;
         let mut parameters = Parameters::default();
@@ -66,10 +70,8 @@ impl Ledger {
             let reservation = Reservation { fresh: fresh.clone(), registry: credential.registry.clone(), slot };
             insert(&mut write, &reservation, change.actor, change.now).await?;
         }
-        if change.state == State::Adopted
-            && let Some(replaced) = credential.replaces
-        {
-            wake(&mut write, rows::text(replaced), change.now).await?;
+        if change.state == State::Adopted {
+            wake_replaced(&mut write, credential.replaces, change.now).await?;
         }
         write.commit().await?;
         Ok(true)
@@ -96,15 +98,41 @@ fn is_event(change: &Change<'_>, credential: &Credential) -> bool {
 }
 
 /// Makes a row due. A replica that works on it is overtaken, as it has decided by older facts.
-pub(super) async fn wake(write: &mut Transaction, id: Value, now: Timestamp) -> Result<(), LedgerError> {
+pub(super) async fn wake(
+    write: &mut Transaction,
+    id: CredentialId,
+    lane: Option<Lane>,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
     let mut parameters = Parameters::default();
-    let (now, id) = (parameters.add(Value::Number(now.as_microsecond())), parameters.add(id));
+    let [now, id, lane] =
+        [Value::Number(now.as_microsecond()), rows::text(id), rows::lane(lane)].map(|value| parameters.add(value));
     let sql = format!(
-        "UPDATE credentials SET due = {now}, lane = {}, leased_by = NULL, leased_until = 0, version = version + 1 \
-         WHERE id = {id}",
-        rows::FREE
+        "UPDATE credentials SET due = {now}, lane = {lane}, leased_by = NULL, leased_until = 0, version = version + 1 \
+         WHERE id = {id}"
     );
     write.execute(sql, parameters).await?;
+    Ok(())
+}
+
+/// Makes the credentials that an adopted one replaces due: the next one, and those before it that are not over.
+async fn wake_replaced(
+    write: &mut Transaction,
+    replaced: Option<CredentialId>,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
+    let mut next = replaced;
+    for _each in 0..MAX_CHAIN {
+        let Some(id) = next else { break };
+        let mut parameters = Parameters::default();
+        let key = parameters.add(rows::text(id));
+        let found = write.fetch(format!("SELECT {COLUMNS} FROM credentials WHERE id = {key}"), parameters).await?;
+        let Some(found) = found.first().map(rows::credential).transpose()? else { break };
+        if !found.credential.state.is_over() {
+            wake(write, id, None, now).await?;
+        }
+        next = found.credential.replaces;
+    }
     Ok(())
 }
 

@@ -83,7 +83,7 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
         if step.next != credential.state {
             (record.attempts, record.failure, record.retry_at) = (0, None, None);
         }
-        if step.next == State::Adopted {
+        if step.next == State::Adopted && credential.state == State::Published {
             record.adopted = record.adopted.or(Some(self.sources.now()));
         }
         let result = StepResult {

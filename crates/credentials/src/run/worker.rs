@@ -95,9 +95,17 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
         let budget = self.ledger.budget(registry).await?;
         let has_call = |lane: &Lane| remaining(&budget, served.rate(), *lane, now) > 0;
         let lane = Lane::ALL.into_iter().rev().find(has_call);
-        let until = later(now, self.lease);
-        let claim = Claim { worker: &self.name, registry, lane, now, until };
-        let Some(claimed) = self.ledger.claim(&claim).await? else { return Ok(Turn::Idle) };
+        // Rows whose step calls no registry come second: the others are limited by the rate, so that both are served.
+        let claims = lane.map(Some).into_iter().chain([None]);
+        let mut claimed = None;
+        for lane in claims {
+            let claim = Claim { worker: &self.name, registry, lane, now, until: later(now, self.lease) };
+            claimed = self.ledger.claim(&claim).await?;
+            if claimed.is_some() {
+                break;
+            }
+        }
+        let Some(claimed) = claimed else { return Ok(Turn::Idle) };
         self.step(served, claimed).await?;
         Ok(Turn::Worked)
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use credentials::ledger::Statement;
 use credentials::state::{Action, State};
 use rstest::rstest;
 
@@ -89,4 +90,72 @@ async fn a_worker_that_wakes_up_late_changes_nothing(
     for (action, after) in CALLS {
         rotates(kind, Script { action, after, cut }, Some(turns)).await;
     }
+}
+
+/// The old credential's publication goes out when the new one is in use.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_publication_that_comes_late_displaces_nothing(
+    #[case] kind: Kind,
+    #[values(Action::Publish, Action::ObserveDocument)] action: Action,
+) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let cluster = rig.cluster("cls-1");
+    let (first, second) = (rig.worker("first"), rig.worker_on("second", rig.database.replica()));
+    // A look with a password is that of a publication.
+    *rig.world.script.lock().unwrap() = Some(Script { action, after: 0, cut: Cut::Before });
+    let old = rig.assign(&cluster, None).await;
+    let mut late = Box::pin(async {
+        for _turn in 0..4 {
+            rig.turn(&first).await;
+        }
+    });
+    tokio::select! {
+        () = &mut late => panic!("the publication was not cut off"),
+        () = rig.world.reached.notified() => {}
+    }
+    rig.world.registry.advance(LEASE + Duration::from_secs(1));
+    rig.until(&second, &cluster, old.id, State::Adopted).await;
+    let new = rig.assign(&cluster, Some(old.id)).await;
+    rig.until(&second, &cluster, new.id, State::Adopted).await;
+    rig.world.resumed.notify_one();
+    late.await;
+    let login = rig.world.clusters.login(&cluster, "memory.invalid").unwrap();
+    assert_eq!(Some(login.username), rig.get(new.id).await.record.login);
+    rig.until(&second, &cluster, old.id, State::WaitedOut).await;
+    rig.check(&[&new]).await;
+}
+
+/// A credential is revoked while the request that creates its account is on its way, or its answer is lost.
+#[rstest]
+#[tokio::test]
+async fn an_account_that_is_created_late_is_deleted_all_the_same(
+    #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
+    #[values(Cut::Before, Cut::After, Cut::Lost, Cut::Refused)] cut: Cut,
+) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let cluster = rig.cluster("cls-1");
+    let (first, second) = (rig.worker("first"), rig.worker_on("second", rig.database.replica()));
+    *rig.world.script.lock().unwrap() = Some(Script { action: Action::Create, after: 0, cut });
+    let credential = rig.assign(&cluster, None).await;
+    let mut late = Box::pin(rig.turn(&first));
+    let reached = tokio::select! {
+        _turn = &mut late => false,
+        () = rig.world.reached.notified() => true,
+    };
+    assert_eq!(reached, matches!(cut, Cut::Before | Cut::After));
+    let statement = Statement { actor: "ann", reason: "mistake", now: rig.world.registry.now() };
+    second.ledger.retire(credential.id, &statement).await.unwrap();
+    for _turn in 0..3 {
+        rig.turn(&second).await;
+    }
+    assert_eq!(rig.get(credential.id).await.state, State::Retiring);
+    rig.world.resumed.notify_one();
+    if reached {
+        late.await;
+    }
+    rig.until(&second, &cluster, credential.id, State::WaitedOut).await;
+    rig.check(&[]).await;
 }

@@ -154,3 +154,26 @@ async fn a_pull_secret_that_was_put_back_keeps_the_old_credential(#[case] kind: 
     assert_eq!((rig.get(old.id).await.state, rig.get(new.id).await.reason), (State::Adopted, Reason::Displaced));
     rig.check(&[&old, &new]).await;
 }
+
+/// A credential that was replaced before its cluster adopted it does not keep the one before it alive.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_rotation_over_another_one_retires_both(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let first = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, first.id, State::Adopted).await;
+    let second = rig.assign(&cluster, Some(first.id)).await;
+    // It is published, and nothing is reported or pulled before the next rotation.
+    for _turn in 0..10 {
+        rig.turn(&worker).await;
+    }
+    assert_eq!(rig.get(second.id).await.state, State::Published);
+    let third = rig.assign(&cluster, Some(second.id)).await;
+    rig.until(&worker, &cluster, first.id, State::WaitedOut).await;
+    rig.until(&worker, &cluster, second.id, State::WaitedOut).await;
+    assert_eq!((rig.get(second.id).await.record.adopted, rig.get(third.id).await.state), (None, State::Adopted));
+    rig.check(&[&third]).await;
+}

@@ -14,6 +14,7 @@ use registry_account::Login;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use testkit::hyperfleet::{HyperFleetApi, cluster, report};
+use tokio::join;
 use tokio_util::sync::CancellationToken;
 
 const HOST: &str = "quay.io";
@@ -97,6 +98,21 @@ async fn one_entry_is_written_and_its_report_is_the_evidence() {
     rig.api.report("cls-1", &report(names::ADAPTER, 2, Status::True)).await;
     let proof = rig.look(&cluster, 2).await.report.unwrap();
     assert_eq!(proof.source, "report of adapter pullsecret about generation 2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_writers_of_a_generation_one_wins() {
+    let rig = Rig::new().await;
+    let cluster = rig.create("cls-1", json!({"pullSecret": {"data": OLD}})).await;
+    let (host, other) = ("registry.example.com", login());
+    let login = login();
+    let (one, two) = (Entry { host: HOST, login: &login }, Entry { host, login: &other });
+    let publish = async |entry| rig.clusters.publish(&cluster, entry, Generation::FIRST).await;
+    let (first, second) = join!(publish(&one), publish(&two));
+    let won = [&first, &second].iter().filter(|result| result.is_ok()).count();
+    let lost: Vec<_> = [first, second].into_iter().filter_map(Result::err).map(|error| error.kind).collect();
+    assert_eq!((won, lost), (1, vec![ClusterErrorKind::Changed]));
+    assert_eq!(rig.look(&cluster, 1).await.generation, 2.into());
 }
 
 #[tokio::test(flavor = "multi_thread")]

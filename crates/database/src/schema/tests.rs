@@ -29,6 +29,10 @@ const OTHERS: &[Migration] = &[Migration {
     postgres: "CREATE TABLE others (id TEXT)",
 }];
 
+/// More than [`TWO`], of which the second is another one.
+const DIVERGED: &[Migration] =
+    &[TWO[0], Migration { id: "0002-sizes", sqlite: "SELECT 1", postgres: "SELECT 1" }, OTHERS[0]];
+
 const WAIT: Duration = Duration::from_secs(10);
 
 fn schema(table: &'static str, migrations: &'static [Migration]) -> Schema {
@@ -59,7 +63,7 @@ async fn are_applied_once(database: &Database) {
 
 async fn of_others_are_refused(database: &Database) {
     schema("steps", TWO).migrate(database, WAIT, 1).await.unwrap();
-    for other in [&TWO[..1], OTHERS] {
+    for other in [&TWO[..1], OTHERS, DIVERGED] {
         let other = schema("steps", other);
         for refused in [other.migrate(database, WAIT, 2).await, other.pending(database).await] {
             let error = refused.unwrap_err();

@@ -26,7 +26,7 @@ pub(super) fn copies(facts: &Facts) -> Option<Copies> {
 fn view(copy: &StoredCopy, data: &Map<String, Value>) -> CopyView {
     let text = |member: &str| data.get(member).and_then(Value::as_str).map(str::to_owned);
     CopyView {
-        store: StoreKind::of(copy).and_then(StoreKind::name).unwrap_or(names::STORE_GOOGLE),
+        store: StoreKind::of(copy).map_or(names::STORE_GOOGLE, StoreKind::name),
         secret: copy.to_string(),
         version: data.get(copy::VERSION).and_then(Value::as_u64),
         generation: text("generation"),

@@ -4,32 +4,53 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use adapter::config::StorePlan;
+use adapter::config::{StoreKind, StorePlan};
 use adapter::{Opened, Stores, unopened};
 use daemon::environment::{Environment, ProcessEnvironment};
 use fleet_model::StoredCopy;
 use fleet_model::names::{self, variable};
 use pull_secret_job::settings::resolve_store;
-use secret_store::{AnyStore, Endpoint, GoogleProjects, StoreSettings};
+use secret_store::{AnyStore, Endpoint, StoreSettings};
 use tokio::sync::Mutex;
 
-use super::{CALL_TIMEOUT, proxied};
+use super::{fault, not_built};
 
 /// Maximum number of folders whose client, with its login, is kept.
 const MAX_FOLDERS: usize = 100;
 
 /// Returns the stores that the adapter checks.
 pub(crate) fn stores(endpoint: Endpoint, plans: Vec<StorePlan>) -> Stores {
-    let projects = Arc::new(GoogleProjects::new(endpoint, CALL_TIMEOUT));
-    let google = Stores::of_projects(move |project, location| {
-        let projects = Arc::clone(&projects);
-        async move { projects.client(project, location).await }
-    });
-    let checked = Arc::new(CheckedStores { google, plans, clients: Mutex::default() });
+    let checked = Arc::new(CheckedStores { google: google(endpoint), plans, clients: Mutex::default() });
     Stores::new(move |copy| {
         let checked = Arc::clone(&checked);
         Box::pin(async move { checked.open(&copy.without_name()).await })
     })
+}
+
+/// Returns all projects at Google.
+#[cfg(feature = "google")]
+fn google(endpoint: Endpoint) -> Stores {
+    let projects = Arc::new(secret_store::GoogleProjects::new(endpoint, super::CALL_TIMEOUT));
+    Stores::of_projects(move |project, location| {
+        let projects = Arc::clone(&projects);
+        async move { projects.client(project, location).await }
+    })
+}
+
+#[cfg(not(feature = "google"))]
+fn google(_endpoint: Endpoint) -> Stores {
+    Stores::new(|copy| Box::pin(async move { Err(unopened(&copy, &not_built(names::STORE_GOOGLE))) }))
+}
+
+/// Returns the fault of a store of which this build has no client.
+pub(crate) fn fault_of(store: StoreKind) -> Option<String> {
+    let is_built = match store {
+        StoreKind::Google => cfg!(feature = "google"),
+        StoreKind::Vault => cfg!(feature = "vault"),
+        StoreKind::Aws => cfg!(feature = "aws"),
+        StoreKind::Azure => cfg!(feature = "azure"),
+    };
+    (!is_built).then(|| format!("spec.secretStore: {}", not_built(store.name())))
 }
 
 struct CheckedStores {
@@ -84,7 +105,7 @@ fn settings(plans: &[StorePlan], place: &StoredCopy) -> Result<StoreSettings, St
     variables.entry(variable::VAULT_ADDR).or_default();
     let store = resolve_store(None, &AtPlace(variables)).map_err(|faults| faults.to_string())?;
     let store = store.ok_or("it is not known which store this is")?;
-    proxied(&store).map_or(Ok(store), Err)
+    fault(&store).map_or(Ok(store), Err)
 }
 
 impl Own {

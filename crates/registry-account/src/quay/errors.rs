@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::settings::QuaySettings;
 use crate::error::ErrorKind;
 
-/// A refusal that is told apart by its message, which is not shown: Quay's messages repeat the request.
+/// A refusal that is recognized by its message, which is not shown: Quay's messages repeat the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// A robot of that name exists.

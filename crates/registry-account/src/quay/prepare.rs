@@ -60,7 +60,7 @@ impl QuayRegistry {
         if answer.status == StatusCode::OK { Ok(()) } else { Err(call.refused(&answer)) }
     }
 
-    /// Returns true if the team may read new repositories, whoever creates them: Quay would add the permission again.
+    /// Returns true if the team may read new repositories, of each creator: Quay would add the permission again.
     async fn has_permission(&self, call: &Call<'_>, path: &str) -> Result<bool, AccountError> {
         let answer = call.send(&Request::new("list_prototypes", Method::GET, path.to_owned())).await?;
         if answer.status != StatusCode::OK {

@@ -1,4 +1,4 @@
-//! What the registry in memory does beyond the contract: scripted faults, and lists that lag.
+//! The registry in memory beyond the contract: scripted faults, and lists that lag.
 
 use registry_account::probe::{Cause, Finding, Place, Verdict};
 use registry_account::{AccountName, ErrorKind, Fault, MemoryRegistry, NewAccount, Operation, Registry as _};

@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     inner: Mutex<Inner>,
     authority: String,
     received: watch::Sender<usize>,
+    /// The number of pulls in the usage log.
+    pulled: watch::Sender<usize>,
     clock: fn() -> Timestamp,
     latency: Duration,
     pub(crate) service: String,
@@ -68,11 +70,13 @@ impl Engine {
     pub(crate) fn new(settings: &Settings, signing: Signing, clock: fn() -> Timestamp) -> Self {
         let state = State::new(settings, signing);
         let authority = state.authority().to_owned();
-        let gate = Gate::new(settings, clock());
+        let ahead = SignedDuration::try_from(settings.clock_lag).map_or(SignedDuration::MIN, |lag| -lag);
+        let gate = Gate::new(settings, clock().checked_add(ahead).unwrap_or(Timestamp::MIN));
         Self {
-            inner: Mutex::new(Inner { state, gate, calls: Vec::new(), ahead: SignedDuration::ZERO }),
+            inner: Mutex::new(Inner { state, gate, calls: Vec::new(), ahead }),
             authority,
             received: watch::Sender::new(0),
+            pulled: watch::Sender::new(0),
             clock,
             latency: settings.latency,
             service: settings.service.clone(),
@@ -136,6 +140,13 @@ impl Engine {
         let mut inner = self.lock();
         let now = inner.now(self.clock);
         inner.state.record_pull(now, pull);
+        self.pulled.send_replace(inner.state.pulled());
+    }
+
+    pub(crate) async fn wait_for_pulls(&self, count: usize) {
+        let mut pulled = self.pulled.subscribe();
+        // The sender lives as long as this engine, so waiting cannot fail.
+        drop(pulled.wait_for(|pulled| *pulled >= count).await);
     }
 
     pub(crate) fn calls(&self) -> Vec<Call> {
@@ -173,7 +184,9 @@ impl Engine {
     fn answer(&self, request: &Request, aim: &Aim) -> (End, Duration) {
         let mut inner = self.lock();
         let now = inner.now(self.clock);
-        inner.answer(now, request, aim)
+        let answer = inner.answer(now, request, aim);
+        self.pulled.send_replace(inner.state.pulled());
+        answer
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
 use super::engine::{End, Engine, Telling};
+use super::fields::field;
+use super::paths::AUTH_PATH;
 use super::refusal::Refusal;
 use super::request::Request;
 use crate::connections::Connection;
@@ -24,12 +26,6 @@ use route::Routed;
 
 /// The largest body, as Quay's limit for robots.
 const BODY_BYTES_MAXIMUM: usize = 1024 * 1024;
-
-/// The path at which registries' clients get their tokens.
-pub(crate) const AUTH_PATH: &str = "/v2/auth";
-
-/// The path at which a registry reports its pulls. Quay has no such path.
-pub(crate) const EVENTS_PATH: &str = "/emulator/events";
 
 /// The page that stands for an answer that a proxy makes.
 const GARBAGE: &str = "<html><head><title>Welcome</title></head><body>Scripted fault</body></html>";
@@ -130,7 +126,7 @@ fn refusal(refusal: &Refusal, base: &str, engine: &Engine) -> Response<Body> {
 fn written(answer: &Answer) -> (Response<Body>, String) {
     let mut response = document(answer.status, &answer.body);
     if let Some(digest) = answer.digest.as_deref().and_then(|digest| HeaderValue::from_str(digest).ok()) {
-        let kind = answer.body["mediaType"].as_str().and_then(|kind| HeaderValue::from_str(kind).ok());
+        let kind = field(&answer.body, "mediaType").as_str().and_then(|kind| HeaderValue::from_str(kind).ok());
         response.headers_mut().insert(CONTENT_TYPE, kind.unwrap_or(HeaderValue::from_static("application/json")));
         response.headers_mut().insert(DIGEST, digest);
     }

@@ -36,6 +36,8 @@ pub struct Settings {
     pub faults: Vec<Fault>,
     /// Minimum time of every call.
     pub latency: Duration,
+    /// The time by which the server's clock is behind this machine's at the start.
+    pub clock_lag: Duration,
 }
 
 /// A token of an OAuth application, which a user has made.
@@ -116,6 +118,7 @@ impl Default for Settings {
             audit_login_failures: true,
             faults: Vec::new(),
             latency: Duration::ZERO,
+            clock_lag: Duration::ZERO,
         }
     }
 }

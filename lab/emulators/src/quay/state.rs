@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::Answer;
 use super::operation::Operation;
@@ -14,18 +13,24 @@ use super::request::Request;
 use super::settings::{Pull, Robot, Settings};
 use super::signing::Signing;
 
+mod account;
+mod binding;
+mod entry;
 mod federation;
 mod logs;
 mod permissions;
 mod registry;
+mod repository;
 mod robots;
+mod shown;
+mod team;
 mod teams;
 mod tokens;
 
-use logs::Entry;
-use permissions::{Prototype, Repository};
-use robots::Account;
-use teams::Team;
+use account::Account;
+use entry::Entry;
+use repository::{Prototype, Repository};
+use team::Team;
 
 /// Everything that there is.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub(crate) struct State {
     prototypes: Vec<Prototype>,
     /// Oldest first.
     logs: Vec<Entry>,
+    /// The number of pulls among them.
+    pulled: usize,
 }
 
 /// The settings that decide what happens.
@@ -82,6 +89,7 @@ impl State {
             repositories: repositories.collect(),
             prototypes: Vec::new(),
             logs: Vec::new(),
+            pulled: 0,
         }
     }
 
@@ -144,6 +152,11 @@ impl State {
     pub(crate) fn record_pull(&mut self, now: Timestamp, pull: &Pull) {
         let namespace = &self.rules.organization;
         self.logs.push(Entry::of_pull(now, namespace, pull));
+        self.pulled += 1;
+    }
+
+    pub(crate) fn pulled(&self) -> usize {
+        self.pulled
     }
 
     /// An account's name from one with the organization's.
@@ -155,14 +168,4 @@ impl State {
         let performer = Some(at.user.to_owned());
         self.logs.push(Entry { at: at.now, kind, performer, address: request.address.clone(), metadata });
     }
-}
-
-/// A time as Quay's answers have it: RFC 2822, with `-0000`.
-fn date(time: Timestamp) -> Value {
-    DateTimePrinter::new().timestamp_to_string(&time).map_or(Value::Null, Value::from)
-}
-
-/// The picture of a user or team.
-fn avatar(name: &str, kind: &str) -> Value {
-    json!({"name": name, "hash": format!("{:016x}", crate::folder::fnv(name)), "color": "#969696", "kind": kind})
 }

@@ -1,10 +1,11 @@
 //! The Kubernetes emulator against a real API server: one suite of scenarios for both, and every difference documented; and
-//! the guesses of the Key Vault emulator.
+//! the guesses of the Key Vault emulator; and both of the Quay emulator.
 //!
 //! - `scenarios/*.yaml` are the scenarios: requests, and the parts of their answers that matter.
 //! - `kubernetes.json` holds the answers of the real server, recorded from the one that `REAL_KUBECONFIG` names.
 //! - `docs/reference/emulators.md` is generated: scenarios with differing answers, and the reason why each is left. Behind them
-//!   stand the guesses of the Key Vault emulator (`key_vault.yaml`), with its answers: there is no real vault to ask.
+//!   stand the guesses of the Key Vault emulator (`key_vault.yaml`), with its answers: there is no real vault to ask; and the
+//!   differences and guesses of the Quay emulator (`quay.yaml`).
 //!
 //! A difference needs a reason in its scenario (`left`), and a reason needs a difference. After a change of a scenario, of
 //! the emulator, or of the version of Kubernetes:
@@ -25,6 +26,7 @@ mod answers;
 mod key_vault;
 mod page;
 mod play;
+mod quay;
 mod suite;
 
 use std::path::PathBuf;
@@ -83,7 +85,7 @@ async fn every_difference_of_the_emulator_is_documented() {
     let server = Server::start(Kind::Emulator).await.unwrap();
     let found = Recording { version: "the emulator".to_owned(), answers: server.play(&suite).await };
     let (page, faults) = page::render(&suite, &recorded, &found);
-    let page = page + &key_vault::section().await;
+    let page = page + &key_vault::section().await + &quay::section().await;
     if is_update() {
         daemon::file::replace(&page_path(), page.as_bytes()).unwrap();
     }

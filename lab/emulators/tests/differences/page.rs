@@ -14,10 +14,11 @@ const HEAD: &str = "# Emulators
 
 <!-- Written by `UPDATE_DIFFERENCES=1 cargo test --test differences` (lab/emulators/tests/differences); change the scenarios instead. -->
 
-`pull-secret-local` and the tests run on emulators of Secret Manager, Key Vault and Kubernetes. They are for development and
+`pull-secret-local` and the tests run on emulators of Secret Manager, Key Vault, Quay and Kubernetes. They are for development and
 tests only: no quota, everything stored unencrypted, and no TLS but for Key Vault, whose clients insist on it. The emulator of
 Secret Manager is held to Google's own clients (`lab/emulators/tests/real_google_clients.rs`), that of Key Vault to Microsoft's
-(`real_azure_clients.rs`), that of Kubernetes to kubectl (`real_kubectl.rs`), to the suites that run on both
+(`real_azure_clients.rs`), that of Quay to the answers of Quay's own code (`lab/emulators/tests/quay/golden`) and to a real
+registry with skopeo (`real_registry.rs`), that of Kubernetes to kubectl (`real_kubectl.rs`), to the suites that run on both
 (`crates/*/tests`), and to the recorded answers of a real control plane.
 ";
 

@@ -48,7 +48,7 @@ async fn a_call_without_a_token_counts_for_no_fault() {
     server.call("GET", "robots", Value::Null).await.expect(200);
 }
 
-/// What the caller does not learn has happened all the same: a read shows it.
+/// An answer that the caller does not get belongs to a change that has happened all the same, as a read shows.
 #[rstest]
 #[case("cut", None, false)]
 #[case("commit-then-cut", None, true)]

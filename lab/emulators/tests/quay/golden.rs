@@ -63,7 +63,7 @@ struct Cluster {
     audience: String,
 }
 
-/// What steps have saved.
+/// Texts that steps have saved, by name.
 type Saved = BTreeMap<String, String>;
 
 #[rstest]
@@ -87,20 +87,7 @@ impl Step {
             saved.insert("cluster".to_owned(), server.quay.subject_token(issuer, subject, audience));
         }
         let Some((method, path)) = self.call.split_once(' ') else { return };
-        let body = self.text.clone().unwrap_or_else(|| match &self.body {
-            Value::Null => String::new(),
-            body => body.to_string(),
-        });
-        let credentials = match (&self.bearer, &self.basic) {
-            (Some(token), _) if token == "none" => String::new(),
-            (Some(token), _) => bearer(&filled(token, saved)),
-            (None, Some(pair)) => {
-                let pair = filled(pair, saved);
-                let (user, password) = pair.split_once(':').unwrap();
-                basic(user, password)
-            }
-            (None, None) => bearer(server.quay.token()),
-        };
+        let (body, credentials) = (self.body_text(), self.credentials(server, saved));
         let reply = server.raw(method, &filled(path, saved), &filled(&body, saved), &credentials).await.unwrap();
         let mut answer = reply.body;
         if let Some(token) = answer["token"].as_str().map(str::to_owned)
@@ -111,9 +98,41 @@ impl Step {
         }
         let context = format!("step {index}, {}: {} {answer:#}", self.call, reply.status);
         assert_eq!(reply.status, self.status.unwrap_or(200), "{context}");
+        if let Some(head) = &self.head {
+            assert!(reply.head.contains(&filled(head, saved)), "{head}: {}", reply.head);
+        }
+        self.check(&answer, saved, &context);
+        for (name, pointer) in &self.save {
+            let found = answer.pointer(pointer).unwrap_or(&json!(null));
+            saved.insert(name.clone(), found.as_str().map_or_else(|| found.to_string(), str::to_owned));
+        }
+    }
+
+    fn body_text(&self) -> String {
+        self.text.clone().unwrap_or_else(|| match &self.body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        })
+    }
+
+    /// The header with them.
+    fn credentials(&self, server: &Server, saved: &Saved) -> String {
+        match (&self.bearer, &self.basic) {
+            (Some(token), _) if token == "none" => String::new(),
+            (Some(token), _) => bearer(&filled(token, saved)),
+            (None, Some(pair)) => {
+                let pair = filled(pair, saved);
+                let (user, password) = pair.split_once(':').unwrap();
+                basic(user, password)
+            }
+            (None, None) => bearer(server.quay.token()),
+        }
+    }
+
+    fn check(&self, answer: &Value, saved: &Saved, context: &str) {
         if let Some(expected) = &self.answer {
             let expected: Value = serde_json::from_str(&filled(&expected.to_string(), saved)).unwrap();
-            assert_eq!(answer, expected, "{context}");
+            assert_eq!(*answer, expected, "{context}");
         }
         for (pointer, pattern) in &self.matches {
             let found = answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -131,19 +150,12 @@ impl Step {
                 "{context}"
             );
         }
-        if let Some(head) = &self.head {
-            assert!(reply.head.contains(&filled(head, saved)), "{head}: {}", reply.head);
-        }
         for pointer in &self.absent {
             assert_eq!(answer.pointer(pointer), None, "{context}");
         }
         if let Some(seconds) = self.lifetime {
             let time = |name: &str| answer["claims"][name].as_i64().unwrap();
             assert_eq!((time("exp") - time("iat"), time("nbf")), (seconds, time("iat")), "{context}");
-        }
-        for (name, pointer) in &self.save {
-            let found = answer.pointer(pointer).unwrap_or(&json!(null));
-            saved.insert(name.clone(), found.as_str().map_or_else(|| found.to_string(), str::to_owned));
         }
     }
 }

@@ -103,7 +103,7 @@ async fn the_log_forgets_a_deleted_robot() {
         address: "192.0.2.7".to_owned(),
         agent: "cri-o/1.34".to_owned(),
     };
-    server.quay.record_pull(pull.clone());
+    server.quay.record_pull(&pull);
     server.call("DELETE", "robots/a1", json!(null)).await.expect(204);
     assert_eq!(server.quay.pulls(), [pull]);
     server.call("GET", "logs?performer=hyperfleet%2Ba1", json!(null)).await.expect(500);
@@ -115,4 +115,17 @@ async fn the_log_forgets_a_deleted_robot() {
     server.robot("a1").await;
     let own = server.call("GET", "logs?performer=hyperfleet%2Ba1", json!(null)).await.expect(200);
     assert_eq!(own["logs"], json!([]));
+}
+
+/// As in Quay's code, which looks into an older table then.
+#[tokio::test]
+async fn behind_the_last_entry_of_the_log_is_an_empty_page() {
+    let server = Server::plain().await;
+    let none = server.call("GET", "logs", json!(null)).await.expect(200);
+    assert_eq!((&none["logs"], none.get("next_page")), (&json!([]), None));
+    server.robot("a1").await;
+    let first = server.call("GET", "logs", json!(null)).await.expect(200);
+    let next = format!("logs?next_page={}", first["next_page"].as_str().unwrap());
+    let last = server.call("GET", &next, json!(null)).await.expect(200);
+    assert_eq!((&last["logs"], last.get("next_page")), (&json!([]), None));
 }

@@ -20,6 +20,12 @@ pub(crate) enum EmulatorCommand {
     /// Prints the address, the file of the authority that clients have to trust, and the `export` lines by which Azure's
     /// clients authenticate with workload identity, then serves until it is stopped.
     KeyVault(Box<KeyVaultArguments>),
+    /// Quay: robots, teams, permissions, usage log and token service of one organization
+    ///
+    /// For development and tests, never for production: who has the token may do everything, and all is in memory. Prints the
+    /// `export` lines with its address, the organization, the file with the API's token, and the certificate that a registry
+    /// has to trust in order to take its tokens, then serves until it is stopped.
+    Quay(Box<QuayArguments>),
     /// A Kubernetes API server with the controllers for Jobs and DaemonSets
     ///
     /// For development and tests, never for production: there is no encryption. Requests need a token, which the kubeconfig
@@ -87,6 +93,35 @@ pub(crate) struct KeyVaultArguments {
     /// Refuse to purge deleted secrets
     #[arg(long)]
     pub(crate) purge_protection: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QuayArguments {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Write the API's token and the certificate of the issuer here instead of into a temporary directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write_files: Option<PathBuf>,
+    /// The organization that there is
+    #[arg(long, value_name = "NAME", default_value = "hyperfleet")]
+    pub(crate) organization: String,
+    /// A repository of the organization; may be given several times. Without it there is `release`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) repository: Vec<String>,
+    /// A team of the organization; may be given several times. Without it there is `pullers`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team: Vec<String>,
+    /// A failure to play, such as `createOrgRobot:throttled(retry-after=2s)*2` or `issueToken:hang@3`; may be given several
+    /// times
+    #[arg(long, value_name = "OPERATION[ in TARGET]:EFFECT[*TIMES][@CALL]")]
+    pub(crate) fault: Vec<emulators::quay::Fault>,
+    /// Answer this much later than at once, such as `400ms`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) latency: Option<std::time::Duration>,
+    /// Show in lists this much later that a robot was created or deleted, such as `60s`
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) list_lag: Option<std::time::Duration>,
 }
 
 #[derive(Debug, Args)]

@@ -378,6 +378,8 @@ fn use_after_the_silence_takes_a_credential_back() {
     let used = quiet(State::Quiet).evidence(|evidence| evidence.usage = usage(minutes(-1), Some(at(NOW - 1))));
     let step = used.step();
     assert_eq!((step.action, step.next, step.reason), (None, State::Adopted, Reason::StillUsed));
+    // One that was superseded before its cluster adopted it is not adopted by that.
+    assert_eq!(used.record(|record| record.adopted = None).step().next, State::Published);
 }
 
 /// Without a break-glass order, no time that passes deletes an account that a pull secret may name.

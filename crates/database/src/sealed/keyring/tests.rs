@@ -87,7 +87,7 @@ fn keys_have_32_bytes() {
 fn the_digest_key_is_given_or_follows_from_the_first_key() {
     let derived = keyring(&[("a", 1), ("b", 2)]);
     let hex = |keyring: &Keyring| -> String {
-        keyring.digest_key().expose_secret().iter().map(|byte| format!("{byte:02x}")).collect()
+        keyring.digest_key().expose_secret().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
     };
     assert_eq!(hex(&derived), "91b413cf4031a83ef1ce07b525cae5c1ac4e66020678bf6a7f0c7a66c1ac30a1");
     let given = Keyring::new(vec![key("a", 1)], DigestKey::Given(vec![0xab; 32].into())).unwrap();

@@ -123,7 +123,7 @@ pub(super) async fn an_unknown_account_is_not_found(subject: &Subject<impl Regis
     subject.refused(registry.permit(&name).await, ErrorKind::NotFound);
     subject.refused(registry.disable(&name).await, ErrorKind::NotFound);
     assert!(!registry.delete(&name).await.unwrap());
-    assert_eq!(registry.usage(&name, subject.now().await).await.unwrap().pulls, 0);
+    assert_eq!(registry.usage(&name, subject.now()).await.unwrap().pulls, 0);
     let login = Login { username: registry.login(&name), password: "NONE".into() };
     assert_eq!(subject.probe(&login).await.verdict, Verdict::Refused);
 }

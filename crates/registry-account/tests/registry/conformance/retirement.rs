@@ -35,14 +35,14 @@ pub(super) async fn a_token_outlives_its_account_by_its_life(subject: &Subject<i
     let bearer = subject.bearer(&credential.login()).await;
     assert!(subject.registry.delete(&credential.account.name).await.unwrap());
     let life = subject.registry.capabilities().token_life;
-    subject.advance(life.checked_sub(Duration::from_secs(10)).unwrap()).await;
+    subject.advance(life.checked_sub(Duration::from_secs(10)).unwrap());
     assert!(subject.serves(&bearer).await);
-    subject.advance(Duration::from_secs(11)).await;
+    subject.advance(Duration::from_secs(11));
     assert!(!subject.serves(&bearer).await);
 }
 
 pub(super) async fn a_disabled_account_is_refused_and_has_its_usage(subject: &Subject<impl Registry>) {
-    let since = subject.now().await;
+    let since = subject.now();
     let credential = subject.permitted().await;
     let name = &credential.account.name;
     assert!(subject.pull(&credential.login()).await);

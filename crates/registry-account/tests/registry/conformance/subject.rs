@@ -99,14 +99,14 @@ impl<R: Registry> Subject<R> {
         }
     }
 
-    pub(super) async fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         match &self.administrator {
             Administrator::Memory(registry) => registry.now(),
             Administrator::Quay(server) => server.server.now(),
         }
     }
 
-    pub(super) async fn advance(&self, by: Duration) {
+    pub(super) fn advance(&self, by: Duration) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.advance(by),
             Administrator::Quay(server) => server.server.advance_clock(by),

@@ -11,27 +11,27 @@ use super::subject::{SOURCE, Subject};
 const A_MINUTE: Duration = Duration::from_mins(1);
 
 pub(super) async fn an_account_that_was_not_used_has_no_usage(subject: &Subject<impl Registry>) {
-    let since = subject.now().await;
+    let since = subject.now();
     let name = subject.permitted().await.account.name;
     assert_eq!(subject.registry.usage(&name, since).await.unwrap(), Usage::none());
 }
 
 pub(super) async fn pulls_are_counted_with_their_repositories(subject: &Subject<impl Registry>) {
-    let since = subject.now().await;
+    let since = subject.now();
     let credential = subject.permitted().await;
     for _ in 0..3 {
-        subject.advance(A_MINUTE).await;
+        subject.advance(A_MINUTE);
         assert!(subject.pull(&credential.login()).await);
     }
     let usage = subject.registry.usage(&credential.account.name, since).await.unwrap();
     assert_eq!((usage.pulls, usage.failed_logins, usage.complete), (3, 0, true));
     assert_eq!(usage.repositories, BTreeSet::from([subject.image().repository.to_string()]));
     let (first, last) = (usage.first_pull.unwrap(), usage.last_pull.unwrap());
-    assert!(since < first && first < last && last <= subject.now().await, "{usage:?}");
+    assert!(since < first && first < last && last <= subject.now(), "{usage:?}");
 }
 
 pub(super) async fn probes_are_not_counted(subject: &Subject<impl Registry>) {
-    let since = subject.now().await;
+    let since = subject.now();
     let credential = subject.permitted().await;
     subject.probe(&credential.login()).await;
     subject.probe(&Login { password: "WRONG".into(), ..credential.login() }).await;
@@ -40,7 +40,7 @@ pub(super) async fn probes_are_not_counted(subject: &Subject<impl Registry>) {
 }
 
 pub(super) async fn failed_logins_name_their_sources(subject: &Subject<impl Registry>) {
-    let since = subject.now().await;
+    let since = subject.now();
     let credential = subject.permitted().await;
     assert!(!subject.pull(&Login { password: "WRONG".into(), ..credential.login() }).await);
     let usage = subject.registry.usage(&credential.account.name, since).await.unwrap();
@@ -53,8 +53,8 @@ pub(super) async fn failed_logins_name_their_sources(subject: &Subject<impl Regi
 pub(super) async fn older_usage_is_left_out(subject: &Subject<impl Registry>) {
     let credential = subject.permitted().await;
     assert!(subject.pull(&credential.login()).await);
-    subject.advance(A_MINUTE).await;
-    let since = subject.now().await;
+    subject.advance(A_MINUTE);
+    let since = subject.now();
     let usage = subject.registry.usage(&credential.account.name, since).await.unwrap();
     assert_eq!(usage.pulls, 0, "{usage:?}");
 }

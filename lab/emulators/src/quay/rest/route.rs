@@ -1,7 +1,7 @@
 //! Routing: the operation and the target of a path.
 
 use crate::quay::operation::Operation;
-use crate::quay::rest::EVENTS_PATH;
+use crate::quay::paths::EVENTS_PATH;
 
 /// A path that there is, with its parts decoded.
 #[derive(Debug, PartialEq, Eq)]

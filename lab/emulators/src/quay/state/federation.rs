@@ -2,22 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::binding::Binding;
 use super::{Moment, State};
 use crate::quay::answer::Answer;
+use crate::quay::fields::field;
 use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::{Basic, Request};
 use crate::quay::signing::is_jwt;
-
-/// An issuer and a subject whose tokens stand for a robot. The audiences that callers ask for are dropped, as in Quay.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Binding {
-    issuer: String,
-    subject: String,
-}
 
 impl State {
     /// Replaces all bindings of a robot.
@@ -50,7 +44,7 @@ impl State {
             return Err(Refusal::short("Robot does not have federated login configured"));
         }
         let claims = self.signing.read_subject_token(&password).unwrap_or_default();
-        let text = |name: &str| claims[name].as_str().unwrap_or_default().to_owned();
+        let text = |name: &str| field(&claims, name).as_str().unwrap_or_default().to_owned();
         let shown = Binding { issuer: text("iss"), subject: text("sub") };
         if !account.bindings.iter().any(|binding| binding.issuer == shown.issuer) {
             return Err(Refusal::short("Token issuer is not configured for this robot"));
@@ -58,7 +52,7 @@ impl State {
         if !account.bindings.contains(&shown) {
             return Err(Refusal::short("Token subject does not match"));
         }
-        if claims["exp"].as_i64().is_none_or(|until| until <= at.now.as_second()) {
+        if field(&claims, "exp").as_i64().is_none_or(|until| until <= at.now.as_second()) {
             return Err(Refusal::short("Signature has expired"));
         }
         let token = self.bearer(at.now, &user, &json!(self.rules.service), &json!({}));
@@ -73,8 +67,8 @@ fn bindings(body: &Value) -> Result<Vec<Binding>, Refusal> {
     let mut seen = BTreeSet::new();
     let items = body.as_array().ok_or_else(|| Refusal::invalid("the body is not of type 'array'"))?;
     let bindings = items.iter().map(|item| {
-        let field = |name: &str| item[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let (Some(issuer), Some(subject)) = (field("issuer"), field("subject")) else {
+        let text = |name: &str| field(item, name).as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let (Some(issuer), Some(subject)) = (text("issuer"), text("subject")) else {
             return Err(Refusal::invalid("Missing one or more required fields (issuer, subject)"));
         };
         if !["http://", "https://"].iter().any(|scheme| issuer.starts_with(scheme)) {

@@ -7,8 +7,11 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Moment, State, avatar, date};
+use super::entry::Entry;
+use super::shown::date;
+use super::{Moment, State};
 use crate::quay::answer::Answer;
+use crate::quay::fields::{field, set};
 use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
@@ -26,60 +29,10 @@ const COUNTED_MAXIMUM: SignedDuration = SignedDuration::from_hours(28 * 24);
 /// The form of the parameters that limit the time.
 const DAY_FORM: &str = "%m/%d/%Y";
 
-/// The kind of an entry about a pull.
-const PULL: &str = "pull_repo";
-
-/// One entry.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) at: Timestamp,
-    pub(super) kind: &'static str,
-    /// A robot or user; none once the robot is deleted.
-    pub(super) performer: Option<String>,
-    pub(super) address: String,
-    pub(super) metadata: Value,
-}
-
 /// The time that is asked for.
 struct Window {
     start: Timestamp,
     end: Timestamp,
-}
-
-// === impl Entry ===
-
-impl Entry {
-    pub(super) fn of_pull(at: Timestamp, namespace: &str, pull: &Pull) -> Self {
-        let Pull { robot, repository, reference, address, agent } = pull;
-        let what = if reference.contains(':') { "manifest_digest" } else { "tag" };
-        let metadata = json!({
-            "repo": repository, "namespace": namespace, "user-agent": agent, "robot": robot, what: reference,
-        });
-        Self { at, kind: PULL, performer: Some(robot.clone()), address: address.clone(), metadata }
-    }
-
-    pub(super) fn pull(&self) -> Option<Pull> {
-        let text = |name: &str| self.metadata[name].as_str().map(str::to_owned);
-        Some(Pull {
-            robot: text("robot").filter(|_| self.kind == PULL)?,
-            repository: text("repo")?,
-            reference: text("tag").or_else(|| text("manifest_digest"))?,
-            address: self.address.clone(),
-            agent: text("user-agent")?,
-        })
-    }
-
-    fn document(&self) -> Value {
-        let mut document =
-            json!({"kind": self.kind, "metadata": self.metadata, "ip": self.address, "datetime": date(self.at)});
-        if let Some(name) = &self.performer {
-            let is_robot = name.contains('+');
-            let kind = if is_robot { "robot" } else { "user" };
-            document["performer"] =
-                json!({"kind": "user", "name": name, "is_robot": is_robot, "avatar": avatar(name, kind)});
-        }
-        document
-    }
 }
 
 // === impl Window ===
@@ -130,7 +83,7 @@ impl State {
             "logs": shown.iter().map(|(_, entry)| entry.document()).collect::<Vec<_>>(),
         });
         if let Some((index, _)) = shown.last() {
-            answer["next_page"] = found.next().map_or_else(|| json!(LAST_PAGE), |_| json!(index.to_string()));
+            set(&mut answer, "next_page", found.next().map_or_else(|| json!(LAST_PAGE), |_| json!(index.to_string())));
         }
         Ok(Answer::of(answer))
     }
@@ -160,11 +113,11 @@ impl State {
         let report: Value = request.document()?;
         let text =
             |event: &Value, path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-        for event in report["events"].as_array().into_iter().flatten() {
+        for event in field(&report, "events").as_array().into_iter().flatten() {
             let (kind, repository) = (text(event, "/target/mediaType"), text(event, "/target/repository"));
             let is_image = ["manifest", "index"].iter().any(|part| kind.contains(part));
             let Some((namespace, repository)) = repository.split_once('/') else { continue };
-            if event["action"] != "pull" || !is_image || namespace != self.rules.organization {
+            if field(event, "action") != "pull" || !is_image || namespace != self.rules.organization {
                 continue;
             }
             let (tag, digest) = (text(event, "/target/tag"), text(event, "/target/digest"));

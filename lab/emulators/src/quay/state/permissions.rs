@@ -1,57 +1,15 @@
 //! Roles on repositories, and the rules that give them on new ones.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::teams::TeamRole;
-use super::{Moment, State, avatar};
+use super::repository::{Delegate, Kind, Prototype, Repository, Role};
+use super::shown::avatar;
+use super::team::TeamRole;
+use super::{Moment, State};
 use crate::quay::answer::Answer;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
-
-/// A repository: who may do what with it.
-#[derive(Debug, Default)]
-pub(super) struct Repository {
-    /// By the name of a robot with the organization's.
-    pub(super) users: BTreeMap<String, Role>,
-    pub(super) teams: BTreeMap<String, Role>,
-}
-
-/// A right on a repository; each has those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Role {
-    /// To pull.
-    Read,
-    /// To push.
-    Write,
-    /// To delete.
-    Admin,
-}
-
-/// A rule for new repositories.
-#[derive(Debug)]
-pub(super) struct Prototype {
-    id: String,
-    delegate: Delegate,
-    role: Role,
-}
-
-/// The holder of a role.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Delegate {
-    name: String,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    User,
-    Team,
-}
 
 #[derive(Deserialize)]
 struct RoleBody {
@@ -62,28 +20,6 @@ struct RoleBody {
 struct PrototypeBody {
     role: Role,
     delegate: Delegate,
-}
-
-// === impl Prototype ===
-
-impl Prototype {
-    pub(super) fn is_of_user(&self, name: &str) -> bool {
-        self.delegate.kind == Kind::User && self.delegate.name == name
-    }
-
-    pub(super) fn is_of_team(&self, name: &str) -> bool {
-        self.delegate.kind == Kind::Team && self.delegate.name == name
-    }
-
-    fn document(&self) -> Value {
-        let Delegate { name, kind } = &self.delegate;
-        let mut delegate = json!({"name": name, "kind": kind, "avatar": avatar(name, "team")});
-        if *kind == Kind::User {
-            delegate["is_robot"] = json!(true);
-            delegate["is_org_member"] = json!(true);
-        }
-        json!({"activating_user": null, "delegate": delegate, "role": self.role, "id": self.id})
-    }
 }
 
 // === impl State ===

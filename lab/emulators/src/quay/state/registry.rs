@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::tokens::unauthorized;
 use super::{Moment, State};
 use crate::quay::answer::Answer;
+use crate::quay::fields::field;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
 use crate::quay::settings::Pull;
@@ -36,7 +37,7 @@ impl State {
     /// Writes a pull to the usage log, for which the token's robot must be there.
     pub(super) fn get_manifest(&mut self, at: Moment<'_>, request: &Request) -> Result<Answer, Refusal> {
         let claims = self.check_access(at, request)?;
-        let robot = claims["sub"].as_str().unwrap_or_default().to_owned();
+        let robot = field(&claims, "sub").as_str().unwrap_or_default().to_owned();
         self.account(&robot)?;
         let Request { organization, name, member: reference, .. } = request;
         let body = json!({
@@ -63,10 +64,10 @@ impl State {
         let claims = request.bearer().and_then(|token| self.claims(at.now, token)).ok_or_else(unauthorized)?;
         let full = format!("{}/{}", request.organization, request.name);
         let allows = |access: &Value| {
-            let actions = access["actions"].as_array();
-            access["name"] == json!(full) && actions.is_some_and(|actions| actions.contains(&json!("pull")))
+            let actions = field(access, "actions").as_array();
+            field(access, "name") == &json!(full) && actions.is_some_and(|actions| actions.contains(&json!("pull")))
         };
-        let granted = claims["access"].as_array().is_some_and(|access| access.iter().any(allows));
+        let granted = field(&claims, "access").as_array().is_some_and(|access| access.iter().any(allows));
         if granted { Ok(claims) } else { Err(unauthorized()) }
     }
 }

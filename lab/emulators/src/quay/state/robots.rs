@@ -1,72 +1,18 @@
 //! Robots: accounts of an organization that programs use.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::federation::Binding;
-use super::{Moment, State, date};
+use super::account::{Account, Shown, check_name, password};
+use super::{Moment, State};
 use crate::quay::answer::Answer;
+use crate::quay::fields::{field, set};
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
 use crate::quay::settings::Robot;
 
 /// The longest description.
 const DESCRIPTION_MAXIMUM: usize = 255;
-
-/// The length of a password.
-const PASSWORD_LENGTH: usize = 64;
-
-/// The signs of a password.
-const PASSWORD_SIGNS: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-
-/// What names must match, as errors quote it.
-const NAME_PATTERN: &str = "^([a-z0-9]+(?:[._-][a-z0-9]+)*)$";
-
-/// A robot with its password, which is never printed.
-pub(super) struct Account {
-    /// With the organization's name.
-    pub(super) name: String,
-    pub(super) password: String,
-    pub(super) description: String,
-    pub(super) metadata: Map<String, Value>,
-    pub(super) created: Timestamp,
-    pub(super) last_accessed: Option<Timestamp>,
-    pub(super) deleted: Option<Timestamp>,
-    pub(super) bindings: Vec<Binding>,
-}
-
-/// The parts of a robot's document that are not always in it.
-#[derive(Clone, Copy, Default)]
-struct Shown {
-    password: bool,
-    metadata: bool,
-}
-
-// === impl Account ===
-
-impl Account {
-    fn document(&self, shown: Shown) -> Value {
-        let mut document = json!({
-            "name": self.name,
-            "created": date(self.created),
-            "last_accessed": self.last_accessed.map(date),
-            "description": self.description,
-        });
-        if shown.password {
-            document["token"] = json!(self.password);
-        }
-        if shown.metadata {
-            document["unstructured_metadata"] = json!(self.metadata);
-        }
-        document
-    }
-}
-
-impl std::fmt::Debug for Account {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Account({})", self.name)
-    }
-}
 
 // === impl State ===
 
@@ -85,8 +31,8 @@ impl State {
         let account = Account {
             name: name.clone(),
             password: password(),
-            description: body["description"].as_str().unwrap_or_default().to_owned(),
-            metadata: body["unstructured_metadata"].as_object().cloned().unwrap_or_default(),
+            description: field(&body, "description").as_str().unwrap_or_default().to_owned(),
+            metadata: field(&body, "unstructured_metadata").as_object().cloned().unwrap_or_default(),
             created: at.now,
             last_accessed: None,
             deleted: None,
@@ -126,8 +72,8 @@ impl State {
             let mut document = account.document(shown);
             if permissions {
                 let robot = self.seen_by_tests(account);
-                document["teams"] = robot.teams.iter().map(|name| json!({"name": name})).collect();
-                document["repositories"] = json!(robot.repositories);
+                set(&mut document, "teams", robot.teams.iter().map(|name| json!({"name": name})).collect());
+                set(&mut document, "repositories", json!(robot.repositories));
             }
             document
         });
@@ -185,19 +131,6 @@ impl State {
     }
 }
 
-/// Checks a name of a robot or a team, and says how it is wrong.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
-    let is_part =
-        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    if !name.split(['.', '_', '-']).all(is_part) {
-        return Err(format!("Namespace must match expression {NAME_PATTERN}"));
-    }
-    if !(2..=255).contains(&name.len()) {
-        return Err("Namespace must be between 2 and 255 characters in length".to_owned());
-    }
-    Ok(())
-}
-
 /// Checks a body as Quay's JSON schema does, whose errors quote all of it.
 fn check_body(body: &Value) -> Result<(), Refusal> {
     let is_nothing = match body {
@@ -229,9 +162,4 @@ fn check_body(body: &Value) -> Result<(), Refusal> {
 
 fn quoting(wrong: &str, rule: &str, body: &Value) -> String {
     format!("{wrong}\n\nFailed validating '{rule}' in schema\n\nOn instance:\n    {body}")
-}
-
-fn password() -> String {
-    let sign = |_| PASSWORD_SIGNS.get(rand::random::<u32>() as usize % PASSWORD_SIGNS.len()).copied();
-    (0..PASSWORD_LENGTH).filter_map(sign).map(char::from).collect()
 }

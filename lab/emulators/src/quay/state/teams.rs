@@ -1,37 +1,15 @@
 //! Teams: robots that have rights together.
 
-use std::collections::BTreeSet;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::robots::check_name;
-use super::{Moment, State, avatar};
+use super::account::check_name;
+use super::shown::avatar;
+use super::team::TeamRole;
+use super::{Moment, State};
 use crate::quay::answer::Answer;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::Request;
-
-/// A team.
-#[derive(Debug, Default)]
-pub(super) struct Team {
-    pub(super) role: TeamRole,
-    description: String,
-    /// Names of robots with the organization's.
-    pub(super) members: BTreeSet<String>,
-}
-
-/// The right that a team's members have in the organization.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum TeamRole {
-    /// None but what repositories grant.
-    #[default]
-    Member,
-    /// To create repositories.
-    Creator,
-    /// Everything.
-    Admin,
-}
 
 #[derive(Deserialize)]
 struct TeamBody {

@@ -3,17 +3,18 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::logs::Entry;
-use super::permissions::Role;
-use super::teams::TeamRole;
+use super::entry::Entry;
+use super::repository::Role;
+use super::team::TeamRole;
 use super::{Moment, State};
 use crate::quay::answer::Answer;
+use crate::quay::fields::field;
 use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
 use crate::quay::request::{Basic, Request};
 use crate::quay::signing::{ISSUER, is_jwt};
 
-/// The subject of a token for nobody.
+/// The subject of a token of a client without credentials.
 const ANONYMOUS: &str = "(anonymous)";
 
 /// The shortest time between two changes of a robot's last access.
@@ -80,7 +81,7 @@ impl State {
     /// The claims of a token of this server that has not expired.
     pub(super) fn claims(&self, now: Timestamp, token: &str) -> Option<Value> {
         let claims = self.signing.read(token)?;
-        (claims["exp"].as_i64()? > now.as_second()).then_some(claims)
+        (field(&claims, "exp").as_i64()? > now.as_second()).then_some(claims)
     }
 
     /// The name of the robot that the credentials are of; a refusal is logged.
@@ -120,10 +121,10 @@ impl State {
         if is_jwt(password) {
             // Quay's code fails if it did not sign the token itself.
             let claims = self.claims(now, password).ok_or_else(|| Refusal::internal(Form::Short))?;
-            if claims["sub"] != json!(user) {
+            if *field(&claims, "sub") != json!(user) {
                 return Err(Refusal::unauthorized("Token does not match robot"));
             }
-            if claims["aud"] != json!(self.rules.service) {
+            if *field(&claims, "aud") != json!(self.rules.service) {
                 return Err(Refusal::unauthorized("Invalid audience for robot token"));
             }
             return Ok(());
@@ -135,7 +136,7 @@ impl State {
         Ok(())
     }
 
-    /// What of a scope the robot may do; who may make repositories makes one by pushing to it.
+    /// The actions of a scope that the robot may do; one that may make repositories makes one by pushing to it.
     fn allowed(&mut self, robot: Option<&str>, scope: &Scope<'_>) -> Vec<&'static str> {
         let Some(robot) = robot.filter(|_| scope.namespace == self.rules.organization) else { return Vec::new() };
         let wants = |action: &str| scope.actions.contains(&action);
