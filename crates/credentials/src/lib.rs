@@ -20,6 +20,9 @@
 //!   as a [`reason::Reason`]; no timer alone revokes.
 //! - [`decide::budget`] shares the calls of a registry among lanes; [`decide::pool`] keeps the pool full with what is left.
 //! - [`publish::ApiClusters`] writes the entry of one registry into `spec.pullSecret.data` and leaves everything else as it is.
+//! - [`server::Server`] runs the worker on the registries of [`settings::Plan`], and gives each cluster that a registry's search finds
+//!   its first credential: from the change stream at once, from complete lists what was missed. `pull-secret credentials` is the
+//!   program.
 //! - [`sweep::Sweep`] names accounts that the ledger does not know. It deletes nothing.
 //!
 //! Nodes are not known to the HyperFleet API: [`publish::ApiClusters`] has no evidence about them. An operator attests it, or
@@ -37,6 +40,8 @@
 //! | An urgent lane has calls where a lower one has none, and all keep the rate. | `decide/tests/rates.rs` |
 //! | One entry of a pull secret changes, at the generation that was read. | `publish/compose.rs`, `tests/publish/main.rs` |
 //! | No password is in a table, an event, an error or `Debug`; each is bound to its account. | `tests/credentials/secrecy.rs` |
+//! | All faults of the settings are listed at once. | `settings/tests.rs` |
+//! | The program gives, keeps over a kill, and takes away; nothing that it prints is a password. | `crates/pull-secret/tests/program/credentials.rs` |
 //! | Events are only ever added. | `tests/credentials/ledger.rs` |
 //!
 //! ```

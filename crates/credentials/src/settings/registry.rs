@@ -138,13 +138,11 @@ impl Checks<'_> {
     /// Reads a duration; `given` is `None` where the default holds.
     fn duration(&mut self, key: &str, given: Option<&String>, default: Duration) -> Duration {
         let Some(text) = given else { return default };
-        match duration::parse(text.trim()).filter(|duration| !duration.is_zero()) {
-            Some(duration) => duration,
-            None => {
-                self.fault(&format!("policy.{key}"), duration::MUST);
-                default
-            }
+        let duration = duration::parse(text.trim()).filter(|duration| !duration.is_zero());
+        if duration.is_none() {
+            self.fault(&format!("policy.{key}"), duration::MUST);
         }
+        duration.unwrap_or(default)
     }
 }
 

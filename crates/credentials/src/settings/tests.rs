@@ -102,7 +102,7 @@ fn file(change: &str) -> String {
 
 #[test]
 fn all_faults_are_listed_at_once() {
-    let bad = QUAY.replace("organization: fleet", "organization: F").replace("team: pullers", "team: 1");
+    let bad = QUAY.replace("organization: fleet", "organization: F").replace("team: pullers", "team: '1'");
     let file = format!("{{registries: [{QUAY}, {QUAY}, {bad}], database: {{password: a, password_file: b}}}}");
     let faults = plan(&file, &[("HYPERFLEET_API_BASE_URL", "nowhere")].into()).unwrap_err();
     let keys: Vec<&str> = faults.iter().filter_map(|fault| fault.split(": ").next()).collect();
