@@ -30,8 +30,8 @@ pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunA
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
 pub(crate) use credentials::{
-    AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments, OrderFlags, Part,
-    RetireArguments, RevokeArguments, SweepArguments as CredentialsSweepArguments, Target,
+    AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments, OrderArguments,
+    OrderFlags, Part, RevokeArguments, SweepArguments as CredentialsSweepArguments, Target,
 };
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{

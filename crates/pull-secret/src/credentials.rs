@@ -7,11 +7,9 @@ mod revoke;
 mod sweep;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use credentials::ledger::Filter;
-use credentials::run::Sources;
 use credentials::server::Server;
 use credentials::settings::Plan;
 use daemon::environment::ProcessEnvironment;
@@ -41,6 +39,7 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
             CredentialsCommand::List(arguments) => list(arguments).await,
             CredentialsCommand::Show(arguments) => show(arguments).await,
             CredentialsCommand::Events(arguments) => events(arguments).await,
+            CredentialsCommand::Replace(arguments) => orders::replace(arguments).await,
             CredentialsCommand::Retire(arguments) => orders::retire(arguments).await,
             CredentialsCommand::Attest(arguments) => orders::attest(arguments).await,
             CredentialsCommand::Revoke(arguments) => revoke::revoke(arguments).await,
@@ -56,7 +55,7 @@ fn serve(flags: CredentialsFlags) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-        let sources = Sources { now: Arc::new(Timestamp::now), random: Arc::new(rand::random::<u128>) };
+        let sources = common::sources();
         let registries: Vec<String> = plan.registries.iter().map(|registry| registry.name.to_string()).collect();
         let replica = format!("credentials-{:016x}", rand::random::<u64>());
         let server = Server::prepare(plan, &ProcessEnvironment, sources, replica).await?;

@@ -42,6 +42,9 @@ pub enum LedgerError {
     /// There is no such credential.
     #[error("there is no credential {0} in the ledger: list those of the cluster")]
     Absent(CredentialId),
+    /// The credential has no cluster.
+    #[error("credential {0} waits in the pool: there is nothing to replace")]
+    InPool(CredentialId),
     /// The credential is beyond that.
     #[error("credential {0} is being retired or is over: nothing can be changed any more")]
     TooLate(CredentialId),

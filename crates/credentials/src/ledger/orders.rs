@@ -4,7 +4,7 @@ use database::{Dialect, Parameters, Transaction};
 use registry_account::name::CredentialId;
 
 use super::handle::{Ledger, LedgerError, add_event};
-use super::model::{Attested, Outcome, Statement};
+use super::model::{Attested, Fresh, Outcome, Slot, Statement};
 use super::rows::{self, COLUMNS, NewEvent};
 use super::write::wake;
 use crate::credential::{Credential, Order, Proof};
@@ -23,6 +23,21 @@ impl Ledger {
             !is_over
         })
         .await
+    }
+
+    /// Records a person's order to replace a credential, and returns the one that replaces it; another order to do so returns
+    /// the same one. The replaced one stays as it is until the new one is adopted.
+    pub async fn replace(
+        &self,
+        id: CredentialId,
+        fresh: &Fresh,
+        statement: &Statement<'_>,
+    ) -> Result<Credential, LedgerError> {
+        let Credential { registry, cluster, .. } = self.get(id).await?.ok_or(LedgerError::Absent(id))?;
+        let cluster = cluster.ok_or(LedgerError::InPool(id))?;
+        self.change(id, "OrderReplacement", Reason::Ordered, statement, |_credential| true).await?;
+        let slot = Slot { registry, cluster, replaces: Some(id) };
+        self.assign(&slot, fresh, statement.actor, statement.now).await
     }
 
     /// Records a person's order to revoke a credential at once, whatever uses it.

@@ -46,7 +46,7 @@ impl Ledger {
                 }
                 let binding = credential.binding();
                 match self.keyring().reseal(Bound::to(&binding), &sealed, Bound::to(&binding)) {
-                    Ok(resealed) => done.resealed += usize::from(self.replace(credential.id, sealed, resealed).await?),
+                    Ok(resealed) => done.resealed += usize::from(self.reseal(credential.id, sealed, resealed).await?),
                     Err(_unopened) => done.unopened.push(credential.id),
                 }
             }
@@ -65,7 +65,7 @@ impl Ledger {
     }
 
     /// Returns true if the sealed text was replaced. The version of the row stays: nothing that is decided on has changed.
-    async fn replace(&self, id: CredentialId, from: String, to: String) -> Result<bool, LedgerError> {
+    async fn reseal(&self, id: CredentialId, from: String, to: String) -> Result<bool, LedgerError> {
         let mut parameters = Parameters::default();
         let [to, id, from] = [Value::Text(to), rows::text(id), Value::Text(from)].map(|value| parameters.add(value));
         let mut write = self.database().begin().await?;

@@ -50,6 +50,27 @@ async fn a_quiet_credential_waits_for_its_approval(#[case] kind: Kind) {
 #[case(Kind::Sqlite)]
 #[case(Kind::Postgresql)]
 #[tokio::test]
+async fn a_credential_is_replaced_once_whatever_its_state(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let old = rig.assign(&cluster, None).await;
+    let fresh = || worker.sources.fresh(&"hf".parse().unwrap()).unwrap();
+    let new = worker.ledger.replace(old.id, &fresh(), &ann(&rig, "yearly")).await.unwrap();
+    let again = worker.ledger.replace(old.id, &fresh(), &ann(&rig, "again")).await.unwrap();
+    assert_eq!((again.id, new.replaces, new.cluster.as_ref()), (new.id, Some(old.id), Some(&cluster)));
+    rig.until(&worker, &cluster, old.id, State::WaitedOut).await;
+    let late = worker.ledger.replace(old.id, &fresh(), &ann(&rig, "late")).await.unwrap();
+    assert_eq!(late.id, new.id);
+    let events = worker.ledger.events(old.id).await.unwrap();
+    let orders = events.iter().filter(|event| event.action == "OrderReplacement");
+    assert_eq!(orders.filter_map(|order| order.remark.as_deref()).collect::<Vec<_>>(), ["yearly", "again", "late"]);
+    rig.check(&[&new]).await;
+}
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
 async fn break_glass_revokes_at_once_and_is_recorded(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));

@@ -39,8 +39,12 @@ pub(crate) enum CredentialsCommand {
     Show(CredentialArguments),
     /// Print the events of a credential, oldest first
     Events(CredentialArguments),
+    /// Give the cluster of a credential another one: it is published, and the old one retired when nodes use the new one
+    ///
+    /// The same order again prints the same one.
+    Replace(OrderArguments),
     /// Order that a credential is retired once nothing uses it; this is the approval that the policy `manual` waits for
-    Retire(RetireArguments),
+    Retire(OrderArguments),
     /// Revoke credentials at once, whatever uses them; nodes that have no other one cannot pull any more
     ///
     /// Without --yes it prints which, and until when tokens that were issued before may be good, and changes nothing.
@@ -101,9 +105,9 @@ pub(crate) struct OrderFlags {
     pub(crate) actor: Option<String>,
 }
 
-/// Arguments of `credentials retire`.
+/// Arguments of an order about one credential.
 #[derive(Debug, Args)]
-pub(crate) struct RetireArguments {
+pub(crate) struct OrderArguments {
     /// The credential
     pub(crate) id: CredentialId,
     #[command(flatten)]

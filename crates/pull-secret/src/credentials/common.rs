@@ -6,16 +6,23 @@ use anyhow::{Context as _, bail, ensure};
 use credentials::credential::Credential;
 use credentials::ledger::Ledger;
 use credentials::ledger::schema::SCHEMA;
+use credentials::run::Sources;
 use credentials::server::open;
 use credentials::settings::Plan;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
+use jiff::Timestamp;
 use registry_account::CredentialId;
 
 use crate::cli::{CredentialsFlags, OrderFlags};
 
 /// The longest reason and the longest name of a person, in bytes.
 const LONGEST_TEXT: usize = 500;
+
+/// The clock of this host, and its randomness.
+pub(super) fn sources() -> Sources {
+    Sources { now: Arc::new(Timestamp::now), random: Arc::new(rand::random::<u128>) }
+}
 
 /// Reads the settings.
 pub(super) fn plan(flags: CredentialsFlags) -> anyhow::Result<Plan> {

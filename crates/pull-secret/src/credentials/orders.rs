@@ -1,17 +1,34 @@
-//! `pull-secret credentials retire` and `attest`.
+//! `pull-secret credentials replace`, `retire` and `attest`.
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use credentials::ledger::{Attested, Ledger, Statement};
 use daemon::output;
 use jiff::Timestamp;
 use registry_account::CredentialId;
 
 use super::{common, page};
-use crate::cli::{AttestArguments, OutputFormat, Part, RetireArguments};
+use crate::cli::{AttestArguments, OrderArguments, OutputFormat, Part};
+
+/// Gives the cluster of a credential another one, which replaces it.
+pub(super) async fn replace(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
+    let actor = common::actor(&arguments.order)?;
+    let plan = common::plan(arguments.flags)?;
+    let ledger = common::ledger(&plan).await?;
+    let registry = common::find(&ledger, arguments.id).await?.registry;
+    let planned = plan.registries.iter().find(|planned| planned.name == registry);
+    let planned = planned.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))?;
+    let sources = common::sources();
+    let fresh = sources.fresh(&planned.prefix).context("the clock of this host is before 1970: set it")?;
+    let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: sources.now() };
+    let new = ledger.replace(arguments.id, &fresh, &statement).await?;
+    output::note("recorded: the service publishes this one, and retires the other one when nodes use this one");
+    print(&ledger, new.id, arguments.output).await
+}
 
 /// Records the order to retire a credential.
-pub(super) async fn retire(arguments: RetireArguments) -> anyhow::Result<ExitCode> {
+pub(super) async fn retire(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
     let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };

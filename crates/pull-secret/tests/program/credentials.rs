@@ -215,6 +215,7 @@ async fn a_cluster_gets_a_robot_and_people_can_take_it_away() {
     assert_eq!(rig.robots().len(), 3, "one for each cluster, one for the pool: {:?}", rig.robots());
 
     take_away(&rig, id, &robot, &refilled).await;
+    replace(&rig).await;
     signal(&serving.child, Signal::TERM);
     assert_eq!(serving.child.wait().await.unwrap().code(), Some(0));
     for name in ["first.log", "first.notes", "second.log", "second.notes"] {
@@ -295,6 +296,19 @@ async fn take_away(rig: &Rig, id: &str, robot: &str, pooled: &Value) {
     let stray = rig.run(&["sweep", "--output=json"]).await;
     assert_eq!((stray.code, &stray.json()[0]["account"]), (Some(1), &"hf-stray".into()), "{}", stray.stdout);
     assert!(rig.robots().contains("hf-stray"));
+}
+
+/// Another robot takes the place of a cluster's, which stays until nodes use the new one.
+async fn replace(rig: &Rig) {
+    let old = rig.listed(&["--cluster=cls-2"], "Published").await;
+    let (id, robot) = (old["id"].as_str().unwrap(), old["account"].as_str().unwrap());
+    let order = ["replace", id, "--reason", "yearly", "--as", "jane", "--output=json"];
+    let new = rig.run(&order).await.json();
+    assert_eq!(rig.run(&order).await.json()[0]["id"], new[0]["id"]);
+    until("the pull secret names another robot", async || (rig.named("cls-2").await != robot).then_some(())).await;
+    assert!(rig.robots().contains(robot), "nodes still use {robot}");
+    let show = rig.run(&["show", id]).await;
+    assert!(show.stdout.contains("REPLACED BY"), "{}", show.stdout);
 }
 
 #[rstest]
