@@ -13,19 +13,14 @@ use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, configuration};
 use database::sealed::{KeyFiles, Keyring};
 use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
-use registry_account::{AccountError, Image, NamePrefix, QuayRegistry, QuaySettings};
-
-use crate::credential::{Policy, RegistryName};
-use crate::run::Served;
 
 pub use daemon::settings::common::Address;
-pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistrySettings, RetireSetting};
+pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistryPlan, RegistrySettings, RetireSetting};
 pub use shape::{Api, Auth, Clients, ClusterSettings, Settings};
+pub use table::CONFIG_VARIABLE;
 
 /// File that is read where none is named, if it exists.
 pub const SEARCHED: &str = "/etc/hyperfleet/credentials.yaml";
-/// Variable that names the file.
-pub const CONFIG_VARIABLE: &str = "HYPERFLEET_CREDENTIALS_CONFIG";
 
 /// Label of the digest key, which the keyring derives from its first key. The ledger stores no digests.
 const DIGEST_LABEL: &str = "credentials/digest/1";
@@ -39,27 +34,6 @@ pub struct Plan {
     pub registries: Vec<RegistryPlan>,
     /// The settings that it was made of.
     pub settings: Settings,
-}
-
-/// A registry, checked.
-#[derive(Clone, Debug)]
-pub struct RegistryPlan {
-    /// Its name.
-    pub name: RegistryName,
-    /// Its client.
-    pub quay: QuaySettings,
-    /// The image that probes ask for.
-    pub image: Image,
-    /// Beginning of the names of accounts.
-    pub prefix: NamePrefix,
-    /// Description of accounts.
-    pub description: String,
-    /// The rules.
-    pub policy: Policy,
-    /// Credentials that should be ready in the pool.
-    pub pool: u64,
-    /// Search that finds the clusters that get a credential; all without it.
-    pub search: Option<String>,
 }
 
 // === impl Plan ===
@@ -98,27 +72,6 @@ impl Plan {
             beside: self.settings.database.file(),
         };
         files.read()?.ok_or_else(|| "keys: no key is configured: passwords cannot be sealed".to_owned())
-    }
-}
-
-// === impl RegistryPlan ===
-
-impl RegistryPlan {
-    /// Sets up the client of the registry. No request is sent.
-    ///
-    /// # Errors
-    ///
-    /// A file of the settings that cannot be used.
-    pub fn connect(&self) -> Result<Served<QuayRegistry>, AccountError> {
-        Ok(Served {
-            registry: QuayRegistry::connect(self.quay.clone())?,
-            image: self.image.clone(),
-            prefix: self.prefix.clone(),
-            description: self.description.clone(),
-            policy: self.policy.clone(),
-            pool: self.pool,
-            per_minute: None,
-        })
     }
 }
 

@@ -6,11 +6,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use daemon::settings::duration;
-use registry_account::{Image, QuaySettings, QuayToken};
+use registry_account::{AccountError, Image, NamePrefix, QuayRegistry, QuaySettings, QuayToken};
 use serde::Deserialize;
 
-use super::RegistryPlan;
-use crate::credential::{NodesEvidence, Policy, Retire};
+use crate::credential::{NodesEvidence, Policy, RegistryName, Retire};
+use crate::run::Served;
 
 /// Time limit of a call of a registry, all its requests included.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -118,6 +118,27 @@ pub enum NodesSetting {
     Renounced,
 }
 
+/// A registry, checked.
+#[derive(Clone, Debug)]
+pub struct RegistryPlan {
+    /// Its name.
+    pub name: RegistryName,
+    /// Its client.
+    pub quay: QuaySettings,
+    /// The image that probes ask for.
+    pub image: Image,
+    /// Beginning of the names of accounts.
+    pub prefix: NamePrefix,
+    /// Description of accounts.
+    pub description: String,
+    /// The rules.
+    pub policy: Policy,
+    /// Credentials that should be ready in the pool.
+    pub pool: u64,
+    /// Search that finds the clusters that get a credential; all without it.
+    pub search: Option<String>,
+}
+
 /// Collects the faults of one item of a list.
 struct Checks<'a> {
     index: usize,
@@ -207,6 +228,27 @@ impl RegistrySettings {
             Some(parsed) => Some(parsed?),
         };
         Some(Image { repository: checks.parsed("image", repository)?, reference })
+    }
+}
+
+// === impl RegistryPlan ===
+
+impl RegistryPlan {
+    /// Sets up the client of the registry. No request is sent.
+    ///
+    /// # Errors
+    ///
+    /// A file of the settings that cannot be used.
+    pub fn connect(&self) -> Result<Served<QuayRegistry>, AccountError> {
+        Ok(Served {
+            registry: QuayRegistry::connect(self.quay.clone())?,
+            image: self.image.clone(),
+            prefix: self.prefix.clone(),
+            description: self.description.clone(),
+            policy: self.policy.clone(),
+            pool: self.pool,
+            per_minute: None,
+        })
     }
 }
 

@@ -3,8 +3,10 @@
 use daemon::settings::{Section as _, Table};
 use database::connect::URL_VARIABLE;
 
-use super::CONFIG_VARIABLE;
 use super::shape::Settings;
+
+/// Variable that names the file.
+pub const CONFIG_VARIABLE: &str = "HYPERFLEET_CREDENTIALS_CONFIG";
 
 /// All settings of the credentials service.
 pub const TABLE: Table = Table {

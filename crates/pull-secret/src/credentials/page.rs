@@ -13,7 +13,7 @@ use crate::cli::OutputFormat;
 /// The list of credentials.
 pub(super) fn list(found: &[Credential], format: OutputFormat) -> String {
     match format {
-        OutputFormat::Json => format!("{:#}\n", Value::from_iter(found.iter().map(object))),
+        OutputFormat::Json => format!("{:#}\n", found.iter().map(object).collect::<Value>()),
         OutputFormat::Table => {
             let row = |credential: &Credential| {
                 [
@@ -144,7 +144,7 @@ pub(super) fn events(entries: &[Entry], format: OutputFormat) -> String {
                     "outcome": outcome.as_str(), "reason": reason, "remark": remark, "time": time,
                 })
             };
-            format!("{:#}\n", Value::from_iter(entries.iter().map(object)))
+            format!("{:#}\n", entries.iter().map(object).collect::<Value>())
         }
         OutputFormat::Table => {
             let row = |entry: &Entry| {

@@ -99,7 +99,7 @@ fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
                 }
                 object
             };
-            format!("{:#}\n", Value::from_iter(revoked.iter().map(object)))
+            format!("{:#}\n", revoked.iter().map(object).collect::<Value>())
         }
         OutputFormat::Table => {
             let row = |Revoked { credential, tokens_until }: &Revoked| {

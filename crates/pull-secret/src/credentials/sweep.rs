@@ -7,6 +7,7 @@ use anyhow::{Context as _, ensure};
 use credentials::credential::RegistryName;
 use credentials::ledger::Ledger;
 use credentials::settings::RegistryPlan;
+use credentials::state::State;
 use credentials::sweep::{Stray, Sweep, Sweeping, Swept};
 use daemon::output;
 use jiff::Timestamp;
@@ -58,16 +59,16 @@ async fn of_registry(ledger: &Ledger, planned: &RegistryPlan) -> anyhow::Result<
 }
 
 fn text(found: &[Found], format: OutputFormat) -> String {
-    let state = |stray: &Stray| stray.state.map_or("unknown", credentials::state::State::as_str);
+    let state = |stray: &Stray| stray.state.map_or("unknown", State::as_str);
     match format {
         OutputFormat::Json => {
             let object = |Found { registry, stray }: &Found| {
                 json!({
                     "registry": registry.as_str(), "account": stray.account.as_str(), "created": stray.created,
-                    "credential": stray.credential.map(|id| id.to_string()), "state": stray.state.map(|state| state.as_str()),
+                    "credential": stray.credential.map(|id| id.to_string()), "state": stray.state.map(State::as_str),
                 })
             };
-            format!("{:#}\n", Value::from_iter(found.iter().map(object)))
+            format!("{:#}\n", found.iter().map(object).collect::<Value>())
         }
         OutputFormat::Table => {
             let row = |Found { registry, stray }: &Found| {

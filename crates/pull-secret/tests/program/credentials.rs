@@ -51,7 +51,9 @@ struct Done {
 
 impl Done {
     fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{}{}", self.stdout, self.stderr))
+        let parsed = serde_json::from_str(&self.stdout);
+        assert!(parsed.is_ok(), "{}{}", self.stdout, self.stderr);
+        parsed.unwrap()
     }
 }
 
