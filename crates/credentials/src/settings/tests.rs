@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 
 use super::*;
-use crate::credential::{NodesEvidence, Retire};
+use crate::credential::{NodesEvidence, Policy, Retire};
 
 const QUAY: &str = "{name: quay, type: quay, url: https://quay.io, organization: fleet, team: pullers, \
                     token_file: /run/quay/token, image: fleet/release}";
@@ -58,7 +58,7 @@ fn everything_can_be_set() {
         disabled_for: Duration::ZERO,
     };
     assert_eq!(quay.policy, expected);
-    assert_eq!(quay.image.reference.as_ref().map(|tag| tag.as_str()), Some("4.19"));
+    assert_eq!(quay.image.reference.as_ref().map(registry_account::Reference::as_str), Some("4.19"));
     assert_eq!((quay.pool, quay.quay.calls_per_minute, quay.search.as_deref()), (7, 30, Some("labels.a = 'b'")));
     assert_eq!((plan.settings.clusters.resync, plan.client.attempt_timeout), (minutes(1), Duration::from_secs(3)));
     assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("/data/c.db"));
