@@ -111,6 +111,7 @@ impl Reason {
                 | Self::ProbeRefused
                 | Self::StillAccepted
                 | Self::NotWritable
+                | Self::NewerPublished
         )
     }
 }

@@ -19,7 +19,7 @@ fleet_model::reasons! {
         Adopted,
         /// Its cluster uses another one, and it was not used for the quiet time.
         Quiet,
-        /// Its account is being deleted. There is no way back.
+        /// Its account is being deleted.
         Retiring,
         /// The registry refuses its password; tokens that were issued before may still be good.
         Dead,

@@ -77,13 +77,18 @@ impl FromStr for NamePrefix {
     }
 }
 
+/// Characters of the random part of a name.
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+/// Random bits of each of them.
+const CHARACTER_BITS: u32 = 5;
+/// Number of characters of the random part.
+const RANDOM_LENGTH: usize = u128::BITS.div_ceil(CHARACTER_BITS) as usize;
+
 // === impl AccountName ===
 
 impl AccountName {
     /// Returns the name with these random bits, which must come from a secure source: they make it unique for ever.
     pub fn random(prefix: &NamePrefix, bits: u128) -> Self {
-        const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-        const CHARACTER_BITS: u32 = 5;
         let character = |place: u32| {
             let index = usize::try_from(bits.unbounded_shr(place * CHARACTER_BITS) % 32).unwrap_or_default();
             char::from(ALPHABET.get(index).copied().unwrap_or(b'a'))
@@ -92,9 +97,11 @@ impl AccountName {
         Self(format!("{}-{random}", prefix.0))
     }
 
-    /// Returns true if the name begins as those of an installation do.
+    /// Returns true if the name is one that an installation with this prefix makes.
     pub fn has_prefix(&self, prefix: &NamePrefix) -> bool {
-        self.0.strip_prefix(&prefix.0).is_some_and(|rest| rest.starts_with('-'))
+        let random = self.0.strip_prefix(&prefix.0).and_then(|rest| rest.strip_prefix('-'));
+        random
+            .is_some_and(|random| random.len() == RANDOM_LENGTH && random.bytes().all(|byte| ALPHABET.contains(&byte)))
     }
 
     /// Returns the name.
@@ -232,6 +239,15 @@ mod tests {
         let name = AccountName::random(&prefix.parse().unwrap(), bits);
         assert_eq!(name.as_str(), expected);
         assert_eq!(expected.parse::<AccountName>(), Ok(name));
+    }
+
+    #[rstest]
+    #[case("hf-aaaaaaaaaaaaaaaaaaaaaaaaaa", true)]
+    #[case("hf-eu-aaaaaaaaaaaaaaaaaaaaaaaaaa", false)]
+    #[case("hf-release-bot", false)]
+    #[case("hfaaaaaaaaaaaaaaaaaaaaaaaaaaa", false)]
+    fn a_prefix_is_that_of_one_installation(#[case] name: &str, #[case] expected: bool) {
+        assert_eq!(name.parse::<AccountName>().unwrap().has_prefix(&"hf".parse().unwrap()), expected);
     }
 
     #[test]

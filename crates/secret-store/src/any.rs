@@ -57,6 +57,10 @@ impl AnyStore {
     /// # Errors
     ///
     /// Settings that the store's client cannot use.
+    #[cfg_attr(
+        not(any(feature = "aws", feature = "google")),
+        expect(clippy::unused_async, reason = "some clients read files and ask for tokens")
+    )]
     pub async fn connect(settings: &StoreSettings, calls: Option<CallLog>) -> Result<Self, StoreError> {
         match settings.clone() {
             #[cfg(feature = "google")]

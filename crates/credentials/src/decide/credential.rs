@@ -51,10 +51,16 @@ fn forward(facts: &Facts<'_>) -> Step {
         }
         State::Pooled if credential.cluster.is_none() => facts.wait(Reason::InPool, None),
         State::Pooled => Step::advance(State::Probed, Reason::ToPublish),
+        State::Probed if !is_probed_lately(facts) => facts.observe(Action::Probe, Reason::ToProbe),
         State::Probed => Step::act(Action::Publish, State::Published, Reason::ToPublish),
         State::Published => adoption(facts),
         _ => in_use(facts),
     }
+}
+
+/// Returns true if a probe is fresh: a credential may have waited in the pool, while its permission was taken away.
+fn is_probed_lately(facts: &Facts<'_>) -> bool {
+    facts.credential.record.probed.is_some_and(|probed| facts.is_within(probed, facts.policy.fresh))
 }
 
 /// The evidence of adoption, part by part.
@@ -78,7 +84,7 @@ fn adoption(facts: &Facts<'_>) -> Step {
     }
     if evidence.first_pull.is_none() {
         if !capabilities.usage_log {
-            return facts.wait(Reason::NoUsageLog, None);
+            return facts.wait_for(Reason::NoUsageLog, policy.resync);
         }
         let reason = late(Reason::AwaitingFirstPull, Reason::NeverPulled);
         return match evidence.usage.as_ref().filter(|usage| facts.is_within(usage.at, policy.interval)) {

@@ -66,9 +66,9 @@ impl Facts<'_> {
         Step::act(action, self.credential.state, reason)
     }
 
-    /// Returns true if an observation is no older than that.
+    /// Returns true if an observation is no older than that. One from the future, of a clock that is ahead, is none.
     pub(super) fn is_within(&self, at: Timestamp, age: Duration) -> bool {
-        later(at, age) > self.now
+        at <= self.now && later(at, age) > self.now
     }
 }
 

@@ -16,9 +16,10 @@ pub struct Pool {
     pub remaining_calls: u64,
 }
 
-/// Returns the number of credentials to reserve now. What is in progress has a claim on the calls first.
+/// Returns the number of credentials to reserve now. What is in progress has a claim on the calls first; at a low rate one
+/// is made after the other.
 pub fn reserve(pool: &Pool) -> u64 {
     let missing = pool.target.saturating_sub(pool.ready).saturating_sub(pool.in_progress);
-    let free = (pool.remaining_calls / CALLS).saturating_sub(pool.in_progress);
+    let free = (pool.remaining_calls / CALLS).max(u64::from(pool.remaining_calls > 0)).saturating_sub(pool.in_progress);
     missing.min(free)
 }

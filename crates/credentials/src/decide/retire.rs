@@ -53,7 +53,7 @@ fn quiet(facts: &Facts<'_>, cause: Reason) -> Step {
         return Step::advance(State::Quiet, cause);
     }
     if policy.retire == Retire::Manual && record.order.is_none() {
-        return facts.wait(Reason::AwaitingApproval, None);
+        return facts.wait_for(Reason::AwaitingApproval, policy.resync);
     }
     let settled = record.last_publish.map_or(now, |publish| later(publish, policy.late));
     if settled > now {
@@ -76,7 +76,7 @@ fn unquiet(facts: &Facts<'_>, cause: Reason) -> Option<Step> {
         return None;
     }
     if !facts.capabilities.usage_log {
-        return Some(facts.wait(Reason::NoUsageLog, None));
+        return Some(facts.wait_for(Reason::NoUsageLog, policy.resync));
     }
     // The time counts from the last event after which nodes may still have had it as their only one.
     let since = [
@@ -103,7 +103,7 @@ fn unquiet(facts: &Facts<'_>, cause: Reason) -> Option<Step> {
     }
     // A request that waits for its approval asks the registry no more often than it must.
     if credential.state == State::Quiet && policy.retire == Retire::Manual && credential.record.order.is_none() {
-        return Some(facts.wait(Reason::AwaitingApproval, None));
+        return Some(facts.wait_for(Reason::AwaitingApproval, policy.resync));
     }
     Some(facts.observe(Action::ObserveUsage, cause))
 }
@@ -127,6 +127,14 @@ pub(super) fn retiring(facts: &Facts<'_>) -> Step {
         };
     }
     let is_urgent = record.order.as_ref().is_some_and(|order| order.break_glass);
+    let is_untouched = record.last_delete.is_none() && record.disabled.is_none();
+    if !is_urgent
+        && is_untouched
+        && facts.credential.may_be_named()
+        && let Some(step) = still_unnamed(facts)
+    {
+        return step;
+    }
     if facts.capabilities.disables == Disables::Reversibly && !policy.disabled_for.is_zero() && !is_urgent {
         match record.disabled.map(|disabled| later(disabled, policy.disabled_for)) {
             None => return Step::act(Action::Disable, State::Retiring, Reason::ToDelete),
@@ -138,6 +146,17 @@ pub(super) fn retiring(facts: &Facts<'_>) -> Step {
     match record.last_delete {
         Some(_) if settled > now => facts.wait(Reason::AwaitingLateRequest, Some(settled)),
         _ => Step::act(Action::Delete, State::Retiring, Reason::ToDelete),
+    }
+}
+
+/// Returns the step towards a fresh proof that no pull secret names a credential; `None` while there is one. The deletion may
+/// have waited for its turn for long, and somebody may have put the old pull secret back.
+fn still_unnamed(facts: &Facts<'_>) -> Option<Step> {
+    let document = facts.credential.record.evidence.document.as_ref();
+    match document.filter(|seen| facts.is_within(seen.at, facts.policy.fresh)) {
+        None => Some(facts.observe(Action::ObserveDocument, Reason::ToDelete)),
+        Some(seen) if seen.naming == Naming::Named => Some(Step::advance(State::Quiet, Reason::StillNamed)),
+        Some(_) => None,
     }
 }
 

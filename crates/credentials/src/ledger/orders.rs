@@ -25,23 +25,30 @@ impl Ledger {
         .await
     }
 
-    /// Records a person's order to replace a credential, and returns the one that replaces it; another order to do so returns
-    /// the same one. The replaced one stays as it is until the new one is adopted.
+    /// Records a person's order to replace a credential, and returns the one that replaces it: the newest of its cluster, or,
+    /// if that one is on its way out as well, a new one. The replaced one stays as it is until the new one is adopted.
     pub async fn replace(
         &self,
         id: CredentialId,
         fresh: &Fresh,
         statement: &Statement<'_>,
     ) -> Result<Credential, LedgerError> {
-        let Credential { registry, cluster, .. } = self.get(id).await?.ok_or(LedgerError::Absent(id))?;
-        let cluster = cluster.ok_or(LedgerError::InPool(id))?;
         self.change(id, "OrderReplacement", Reason::Ordered, statement, |_credential| true).await?;
-        let slot = Slot { registry, cluster, replaces: Some(id) };
+        let newest = self.newest(id).await?;
+        if newest.id != id && !is_on_its_way_out(&newest) {
+            return Ok(newest);
+        }
+        let cluster = newest.cluster.ok_or(LedgerError::InPool(id))?;
+        let slot = Slot { registry: newest.registry, cluster, replaces: Some(newest.id) };
         self.assign(&slot, fresh, statement.actor, statement.now).await
     }
 
-    /// Records a person's order to revoke a credential at once, whatever uses it.
+    /// Records a person's order to revoke a credential at once, whatever uses it. The first such order stays.
     pub async fn revoke(&self, id: CredentialId, statement: &Statement<'_>) -> Result<(), LedgerError> {
+        let known = self.get(id).await?.ok_or(LedgerError::Absent(id))?;
+        if known.record.order.is_some_and(|order| order.break_glass) {
+            return Ok(());
+        }
         self.change(id, "OrderRevocation", Reason::BreakGlass, statement, |credential| {
             credential.record.order = Some(order(statement, true));
             !credential.state.is_over()
@@ -99,6 +106,12 @@ impl Ledger {
         add_event(&mut write, &event, statement.now).await?;
         Ok(write.commit().await?)
     }
+}
+
+/// Returns true for a credential that is revoked, being deleted, or over.
+fn is_on_its_way_out(credential: &Credential) -> bool {
+    let is_revoked = credential.record.order.as_ref().is_some_and(|order| order.break_glass);
+    is_revoked || credential.state == State::Retiring || credential.state.is_over()
 }
 
 fn order(statement: &Statement<'_>, break_glass: bool) -> Order {

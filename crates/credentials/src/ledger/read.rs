@@ -49,8 +49,8 @@ impl Ledger {
         Ok(found.filter(|credential| credential.record.login.as_deref() == Some(login)))
     }
 
-    /// Reads the credential that replaces another one: the first adopted one of those that follow it, or the next one while there
-    /// is none.
+    /// Reads the credential that replaces another one: the first adopted one of those that follow it, or the next one that is
+    /// not over while there is none.
     pub async fn successor(&self, id: CredentialId) -> Result<Option<Successor>, LedgerError> {
         let (mut next, mut last) = (None, id);
         for _each in 0..MAX_CHAIN {
@@ -61,9 +61,22 @@ impl Ledger {
             if successor.adopted.is_some() {
                 return Ok(Some(successor));
             }
-            next.get_or_insert(successor);
+            if !state.is_over() {
+                next.get_or_insert(successor);
+            }
         }
         Ok(next)
+    }
+
+    /// Reads the newest of the credentials that replace one another, beginning with this one.
+    pub(super) async fn newest(&self, id: CredentialId) -> Result<Credential, LedgerError> {
+        let mut newest = self.get(id).await?.ok_or(LedgerError::Absent(id))?;
+        for _each in 0..MAX_CHAIN {
+            let found = self.select("slot IS NOT NULL AND replaces = ", rows::text(newest.id)).await?;
+            let Some(next) = found.into_iter().next_back() else { break };
+            newest = next;
+        }
+        Ok(newest)
     }
 
     /// Reads the events of a credential, oldest first: the newest 1,000.

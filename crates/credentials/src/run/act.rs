@@ -3,8 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use registry_account::contract::{Login, NewAccount, Registry, Usage};
 use registry_account::error::ErrorKind;
+use registry_account::probe::Verdict;
 
-use super::clusters::{Clusters, Document, Entry, Look, Looking};
+use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
 use super::outcome::{Effect, Trouble, of_cluster, of_probe, of_refusal, of_registry, user_only};
 use super::served::{Served, later};
 use crate::credential::{ClusterRef, Credential, DocumentSeen, Naming, Proof, UsageSeen};
@@ -78,6 +79,10 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     async fn probe(&self) -> Result<Effect, Trouble> {
         let login = self.login().await?;
         let finding = self.served.registry.probe(&login, &self.served.image).await;
+        if finding.verdict != Verdict::Pulls {
+            let (credential, registry) = (self.credential.id, &self.credential.registry);
+            tracing::warn!(%credential, %registry, "a probe was not served: {finding}; retrying");
+        }
         of_probe(finding, self.credential.record.attempts)?;
         let mut effect = self.effect();
         effect.record.probed = Some(self.now);
@@ -90,7 +95,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let (host, login) = (self.served.registry.host(), self.login().await?);
         let generation = self.credential.record.generation;
         let looking = Looking { cluster, host, login: &login, generation };
-        let look = self.clusters.look(&looking).await.map_err(|error| of_cluster(&error))?;
+        let look = self.clusters.look(&looking).await.map_err(|error| self.of_cluster(&error))?;
         let Look::Here(document) = look else { return Err(Trouble::ClusterGone) };
         let generation = if document.is_same {
             // An earlier answer was lost.
@@ -103,7 +108,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             }
             let entry = Entry { host, login: &login };
             let published = self.clusters.publish(cluster, &entry, document.generation).await;
-            published.map_err(|error| of_cluster(&error))?
+            published.map_err(|error| self.of_cluster(&error))?
         };
         let mut effect = self.effect();
         effect.record.generation = generation;
@@ -112,9 +117,13 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         Ok(effect)
     }
 
-    /// Returns true for a user that the ledger does not know, and for one that this credential replaces, directly or not.
+    /// Returns true for a user that the ledger does not know, for the account of another cluster or incarnation, whose pull
+    /// secret was copied, and for one that this credential replaces, directly or not.
     async fn may_replace(&self, user: &str) -> Result<bool, Trouble> {
         let Some(found) = self.ledger.of_login(&self.credential.registry, user).await? else { return Ok(true) };
+        if found.cluster != self.credential.cluster {
+            return Ok(true);
+        }
         let mut before = self.credential.replaces;
         for _each in 0..MAX_CHAIN {
             let Some(id) = before else { return Ok(false) };
@@ -124,6 +133,17 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             before = self.ledger.get(id).await?.and_then(|credential| credential.replaces);
         }
         Ok(false)
+    }
+
+    /// Classifies a failed call about the cluster, and logs it.
+    fn of_cluster(&self, error: &ClusterError) -> Trouble {
+        let (credential, cluster) = (self.credential.id, self.credential.cluster.as_ref().map(ToString::to_string));
+        if error.kind == ClusterErrorKind::Changed {
+            tracing::debug!(%credential, cluster, "{}; reading it again", error.message);
+        } else {
+            tracing::warn!(%credential, cluster, "{}; retrying", error.message);
+        }
+        of_cluster(error)
     }
 
     fn cluster(&self) -> Result<&ClusterRef, Trouble> {
@@ -136,7 +156,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let login = user_only(record.login.clone().unwrap_or_default());
         let looking =
             Looking { cluster, host: self.served.registry.host(), login: &login, generation: record.generation };
-        let look = self.clusters.look(&looking).await.map_err(|error| of_cluster(&error))?;
+        let look = self.clusters.look(&looking).await.map_err(|error| self.of_cluster(&error))?;
         let mut effect = self.effect();
         let evidence = &mut effect.record.evidence;
         evidence.looked = Some(self.now);

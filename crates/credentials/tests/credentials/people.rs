@@ -60,11 +60,48 @@ async fn a_credential_is_replaced_once_whatever_its_state(#[case] kind: Kind) {
     assert_eq!((again.id, new.replaces, new.cluster.as_ref()), (new.id, Some(old.id), Some(&cluster)));
     rig.until(&worker, &cluster, old.id, State::WaitedOut).await;
     let late = worker.ledger.replace(old.id, &fresh(), &ann(&rig, "late")).await.unwrap();
-    assert_eq!(late.id, new.id);
+    assert_eq!(late.id, new.id, "the newest one lives");
     let events = worker.ledger.events(old.id).await.unwrap();
     let orders = events.iter().filter(|event| event.action == "OrderReplacement");
     assert_eq!(orders.filter_map(|order| order.remark.as_deref()).collect::<Vec<_>>(), ["yearly", "again", "late"]);
     rig.check(&[&new]).await;
+}
+
+/// An order to replace never returns one that is revoked as well; the first order to revoke stays the recorded one.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn what_replaces_a_revoked_one_lives(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let first = rig.assign(&cluster, None).await;
+    let fresh = || worker.sources.fresh(&"hf".parse().unwrap()).unwrap();
+    let second = worker.ledger.replace(first.id, &fresh(), &ann(&rig, "yearly")).await.unwrap();
+    rig.until(&worker, &cluster, second.id, State::Published).await;
+    *rig.world.may_delete_in_use.lock().unwrap() = true;
+    for reason in ["a leak", "again"] {
+        worker.ledger.revoke(second.id, &ann(&rig, reason)).await.unwrap();
+    }
+    assert_eq!(rig.get(second.id).await.record.order.unwrap().reason, "a leak");
+    for old in [&first, &second] {
+        let third = worker.ledger.replace(old.id, &fresh(), &ann(&rig, "now")).await.unwrap();
+        assert_eq!((third.replaces, third.cluster.as_ref()), (Some(second.id), Some(&cluster)));
+        let successor = worker.ledger.successor(first.id).await.unwrap().unwrap();
+        assert!([second.id, third.id].contains(&successor.id));
+    }
+    let third = worker.ledger.successor(second.id).await.unwrap().unwrap().id;
+    // Between the two its nodes cannot pull.
+    for _turn in 0..TURNS {
+        rig.turn(&worker).await;
+        if rig.get(third).await.state >= State::Published {
+            break;
+        }
+    }
+    rig.until(&worker, &cluster, third, State::Adopted).await;
+    rig.until(&worker, &cluster, first.id, State::WaitedOut).await;
+    assert_eq!(worker.ledger.successor(first.id).await.unwrap().unwrap().id, third);
+    rig.check(&[&rig.get(third).await]).await;
 }
 
 #[rstest]
@@ -197,4 +234,22 @@ async fn a_rotation_over_another_one_retires_both(#[case] kind: Kind) {
     rig.until(&worker, &cluster, second.id, State::WaitedOut).await;
     assert_eq!((rig.get(second.id).await.record.adopted, rig.get(third.id).await.state), (None, State::Adopted));
     rig.check(&[&third]).await;
+}
+
+/// A pull secret that was copied from another cluster names that cluster's account until this one has its own.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_copied_pull_secret_gets_an_account_of_its_own(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let (original, worker) = (rig.cluster("cls-1"), rig.worker("one"));
+    let first = rig.assign(&original, None).await;
+    rig.until(&worker, &original, first.id, State::Published).await;
+    let (copy, host) = (rig.cluster("cls-2"), rig.world.registry.host());
+    rig.world.clusters.put(&copy, host, rig.world.clusters.login(&original, host).unwrap());
+    let second = rig.assign(&copy, None).await;
+    rig.until(&worker, &copy, second.id, State::Adopted).await;
+    let named = |cluster| rig.world.clusters.login(cluster, host).unwrap().username;
+    assert!(named(&copy).ends_with(second.account.as_str()) && named(&original).ends_with(first.account.as_str()));
 }

@@ -51,7 +51,7 @@ pub(crate) enum CredentialsCommand {
     Revoke(RevokeArguments),
     /// Attest a part of the evidence that no system reports
     Attest(AttestArguments),
-    /// Name the accounts at registries that the ledger does not know or counts as over; deletes nothing
+    /// Name the accounts at registries that the ledger does not know or is done with; deletes nothing
     ///
     /// Exits with 0 if there are none, with 1 if there are some.
     Sweep(SweepArguments),

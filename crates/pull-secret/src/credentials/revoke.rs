@@ -10,7 +10,7 @@ use credentials::ledger::{Filter, Ledger, LedgerError, Statement};
 use credentials::settings::Plan;
 use daemon::output;
 use jiff::Timestamp;
-use registry_account::Registry as _;
+use registry_account::{CredentialId, Registry as _};
 use serde_json::{Value, json};
 
 use super::{common, page};
@@ -52,8 +52,8 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
         (_, true) => "there is nothing to revoke",
         (false, _) => "nothing was changed: add --yes",
         (true, _) => {
-            "recorded: the service deletes the accounts before all other work; the same command shows when the registry has refused \
-             each password (REFUSED)"
+            "recorded: the service deletes the accounts before all other work; the same command without --yes shows when the \
+             registry has refused each password (REFUSED)"
         }
     });
     Ok(ExitCode::SUCCESS)
@@ -64,15 +64,23 @@ async fn select(ledger: &Ledger, target: Target) -> anyhow::Result<Vec<Credentia
     let mut found = match target {
         Target { credential: Some(id), .. } => vec![common::find(ledger, id).await?],
         Target { cluster: Some(cluster), .. } => {
-            ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?
+            without_replacements(ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?)
         }
         Target { registry: Some(registry), .. } => {
-            ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?
+            without_replacements(ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?)
         }
         Target { .. } => bail!("give --cluster, --credential or --registry"),
     };
     found.retain(|credential| !credential.state.is_final());
     Ok(found)
+}
+
+/// Leaves out what replaces a credential that is revoked already: the order was about that one.
+fn without_replacements(mut found: Vec<Credential>) -> Vec<Credential> {
+    let is_revoked = |credential: &Credential| credential.record.order.as_ref().is_some_and(|order| order.break_glass);
+    let revoked: Vec<CredentialId> = found.iter().filter(|found| is_revoked(found)).map(|found| found.id).collect();
+    found.retain(|found| is_revoked(found) || found.replaces.is_none_or(|replaced| !revoked.contains(&replaced)));
+    found
 }
 
 fn token_lives(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Duration>> {

@@ -106,6 +106,14 @@ impl Given {
         self.record(|record| change(&mut record.evidence))
     }
 
+    fn published(self) -> Self {
+        self.record(|record| record.last_publish = Some(at(NOW - 100)))
+    }
+
+    fn unpublished(self) -> Self {
+        self.record(|record| record.last_publish = None)
+    }
+
     fn policy(mut self, change: impl FnOnce(&mut Policy)) -> Self {
         change(&mut self.policy);
         self
@@ -145,7 +153,11 @@ fn quiet(state: State) -> Given {
 #[case::created(given(State::Created), Action::Permit, State::Permitted)]
 #[case::permitted(given(State::Permitted), Action::Probe, State::Probed)]
 #[case::of_the_pool(given(State::Permitted).pooled(), Action::Probe, State::Pooled)]
-#[case::probed(given(State::Probed), Action::Publish, State::Published)]
+#[case::probed(
+    given(State::Probed).record(|it| it.probed = Some(minutes(-1))),
+    Action::Publish,
+    State::Published
+)]
 #[case::published(given(State::Published), Action::ObserveAdoption, State::Published)]
 #[case::reported(
     given(State::Published).evidence(|it| (it.report, it.nodes) = (proof(), proof())),
@@ -170,10 +182,29 @@ fn quiet(state: State) -> Given {
     Action::ObserveDocument,
     State::Quiet
 )]
-#[case::retiring(given(State::Retiring), Action::Delete, State::Retiring)]
+#[case::old_of_the_pool_is_tried_again(given(State::Probed), Action::Probe, State::Probed)]
+#[case::tried_at_a_later_time_of_another_clock(
+    given(State::Probed).record(|it| it.probed = Some(minutes(1))),
+    Action::Probe,
+    State::Probed
+)]
+#[case::retiring_unseen_for_long(given(State::Retiring).published(), Action::ObserveDocument, State::Retiring)]
+#[case::retiring(
+    given(State::Retiring).published().evidence(|it| it.document = document(minutes(-1), Naming::NotNamed)),
+    Action::Delete,
+    State::Retiring
+)]
+#[case::retiring_of_a_cluster_that_is_gone(
+    given(State::Retiring).published().evidence(|it| it.document = document(minutes(-1), Naming::ClusterGone)),
+    Action::Delete,
+    State::Retiring
+)]
+#[case::retiring_what_was_never_published(given(State::Retiring).unpublished(), Action::Delete, State::Retiring)]
+#[case::revoking(given(State::Retiring).published().record(|it| it.order = order(true)), Action::Delete, State::Retiring)]
 #[case::deleted(given(State::Retiring).record(|it| it.deleted = Some(minutes(-1))), Action::ConfirmRefused, State::Dead)]
 #[case::disabled_first(
     given(State::Retiring)
+        .unpublished()
         .capable(|it| it.disables = Disables::Reversibly)
         .policy(|it| it.disabled_for = Duration::from_hours(1)),
     Action::Disable,
@@ -249,6 +280,11 @@ fn one_action_leads_to_the_next_state(#[case] given: Given, #[case] action: Acti
     State::Dead,
     Reason::AwaitingTokenExpiry
 )]
+#[case::named_again_before_the_deletion(
+    given(State::Retiring).published().evidence(|it| it.document = document(minutes(-1), Naming::Named)),
+    State::Quiet,
+    Reason::StillNamed
+)]
 #[case::waited_out(given(State::Dead), State::WaitedOut, Reason::Done)]
 fn a_state_follows_from_evidence(#[case] mut given: Given, #[case] next: State, #[case] reason: Reason) {
     if given.credential.state == State::Retiring {
@@ -284,7 +320,7 @@ fn a_state_follows_from_evidence(#[case] mut given: Given, #[case] next: State, 
 #[case::no_usage_log(
     given(State::Published).capable(|it| it.usage_log = false).evidence(|it| (it.report, it.nodes) = (proof(), proof())),
     Reason::NoUsageLog,
-    None
+    Some(at(NOW + 24))
 )]
 #[case::displaced(
     given(State::Published).evidence(|it| {
@@ -325,9 +361,13 @@ fn a_state_follows_from_evidence(#[case] mut given: Given, #[case] next: State, 
 #[case::nothing_tells_of_silence(
     given(State::Adopted).superseded(true).capable(|it| it.usage_log = false),
     Reason::NoUsageLog,
-    None
+    Some(at(NOW + 24))
 )]
-#[case::not_approved(quiet(State::Quiet).policy(|it| it.retire = Retire::Manual), Reason::AwaitingApproval, None)]
+#[case::not_approved(
+    quiet(State::Quiet).policy(|it| it.retire = Retire::Manual),
+    Reason::AwaitingApproval,
+    Some(at(NOW + 24))
+)]
 #[case::still_named(
     quiet(State::Quiet).evidence(|it| it.document = document(minutes(-1), Naming::Named)),
     Reason::StillNamed,
