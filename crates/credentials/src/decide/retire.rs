@@ -150,7 +150,7 @@ pub(super) fn retiring(facts: &Facts<'_>) -> Step {
 }
 
 /// Returns the step towards a fresh proof that no pull secret names a credential; `None` while there is one. The deletion may
-/// have waited for its turn for long, and somebody may have put the old pull secret back.
+/// have waited for its turn for long, and a person may have put the old pull secret back.
 fn still_unnamed(facts: &Facts<'_>) -> Option<Step> {
     let document = facts.credential.record.evidence.document.as_ref();
     match document.filter(|seen| facts.is_within(seen.at, facts.policy.fresh)) {
