@@ -294,10 +294,18 @@ async fn take_away(rig: &Rig, id: &str, robot: &str, pooled: &Value) {
     assert!(events.stdout.contains("OrderRevocation") && events.stdout.contains("jane"), "{}", events.stdout);
     let swept = rig.run(&["sweep"]).await;
     assert_eq!(swept.code, Some(0), "{}{}", swept.stdout, swept.stderr);
-    rig.quay.robot("hf-stray").await;
+    let lost = "hf-aaaaaaaaaaaaaaaaaaaaaaaaaa";
+    rig.quay.robot(lost).await;
+    rig.quay.robot("hf-eu-aaaaaaaaaaaaaaaaaaaaaaaaaa").await;
     let stray = rig.run(&["sweep", "--output=json"]).await;
-    assert_eq!((stray.code, &stray.json()[0]["account"]), (Some(1), &"hf-stray".into()), "{}", stray.stdout);
-    assert!(rig.robots().contains("hf-stray"));
+    let named = stray.json();
+    assert_eq!(
+        (stray.code, &named[0]["account"], &named[1]),
+        (Some(1), &lost.into(), &Value::Null),
+        "{}",
+        stray.stdout
+    );
+    assert!(rig.robots().contains(lost));
 }
 
 /// Another robot takes the place of a cluster's, which stays until nodes use the new one.
