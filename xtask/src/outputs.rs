@@ -18,6 +18,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("pull-secret-local emulator key-vault", "serves"),
     ("pull-secret-local emulator kubernetes", "serves"),
     ("global-pull-secret run", "serves"),
+    ("pull-secret credentials serve", "serves"),
+    ("pull-secret-local emulator quay", "serves"),
     ("global-pull-secret completion", "prints a script"),
 ];
 
