@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::reason::Reason;
 use crate::state::State;
 
+/// The longest chain of credentials of a cluster, each replacing the one before, that is followed.
+pub(crate) const MAX_CHAIN: usize = 1000;
+
 /// The longest name of a registry in the configuration, in bytes.
 const LONGEST_REGISTRY: usize = 63;
 

@@ -12,11 +12,10 @@ use daemon::environment::Environment;
 use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, configuration};
 use database::sealed::{KeyFiles, Keyring};
-use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
 
 pub use daemon::settings::common::Address;
 pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistryPlan, RegistrySettings, RetireSetting};
-pub use shape::{Api, Auth, Clients, ClusterSettings, Settings};
+pub use shape::{Clients, ClusterSettings, Settings};
 pub use table::CONFIG_VARIABLE;
 
 /// File that is read where none is named, if it exists.
@@ -84,11 +83,14 @@ impl Settings {
         faults.extend(self.database.faults());
         faults.extend(self.database.take_url(environment));
         faults.extend(self.tracing.faults());
-        let base_url = self.clients.hyperfleet_api.base_url.as_deref().unwrap_or_default().trim().parse::<BaseUrl>();
-        let base_url = base_url.map_err(|error| faults.push(format!("clients.hyperfleet_api.base_url: {error}"))).ok();
+        let base_url = self.clients.hyperfleet_api.address(&mut faults);
         let registries = self.registries(&mut faults);
         match base_url.filter(|_| faults.is_empty()) {
-            Some(base_url) => Ok(Plan { client: self.client(base_url), registries, settings: self }),
+            Some(base_url) => {
+                let agent = concat!("hyperfleet-credentials/", env!("CARGO_PKG_VERSION")).to_owned();
+                let client = self.clients.hyperfleet_api.client(base_url, agent, self.clusters.poll_interval);
+                Ok(Plan { client, registries, settings: self })
+            }
             None => Err(faults),
         }
     }
@@ -106,19 +108,6 @@ impl Settings {
             plans.extend(registry.plan(index, faults));
         }
         plans
-    }
-
-    fn client(&self, base_url: BaseUrl) -> hyperfleet_client::Settings {
-        let Api { timeout, ca_file, plain_http_host, auth, .. } = &self.clients.hyperfleet_api;
-        hyperfleet_client::Settings {
-            attempt_timeout: *timeout,
-            ca_file: ca_file.clone(),
-            plain_http_host: plain_http_host.clone(),
-            token: auth.token_path.clone().map(|path| TokenSettings { path, cache_ttl: auth.token_cache_ttl }),
-            user_agent: concat!("hyperfleet-credentials/", env!("CARGO_PKG_VERSION")).to_owned(),
-            watch: WatchSettings { poll_interval: self.clusters.poll_interval, ..WatchSettings::default() },
-            ..hyperfleet_client::Settings::new(base_url)
-        }
     }
 }
 

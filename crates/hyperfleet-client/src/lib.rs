@@ -20,6 +20,7 @@
 
 mod calls;
 mod client;
+mod declared;
 mod error;
 mod identity;
 mod list_query;
@@ -40,6 +41,7 @@ mod wire;
 
 pub use calls::{Calls, Patch};
 pub use client::Client;
+pub use declared::{Api, Auth};
 pub use error::{Error, SetupError};
 pub use fleet_model::condition::known_time;
 pub use fleet_model::{

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use daemon::environment::Environment;
 use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, Table, configuration};
-use hyperfleet_client::{BaseUrl, TokenSettings, WatchSettings};
+use hyperfleet_client::BaseUrl;
 use message_broker::Name;
 use precondition::Precondition;
 use serde::de::DeserializeOwned;
@@ -23,8 +23,8 @@ use crate::shard::{self, Shard};
 
 pub use daemon::settings::common::Address;
 pub use shape::{
-    Api, Auth, Broker, BrokerKind, Clients, Decision, EventsClients, EventsSettings, ExchangeType, GooglePubSub,
-    LeaderElection, Method, Naming, Publish, RabbitMq, Settings, Subscription, Topic,
+    Broker, BrokerKind, Clients, Decision, EventsClients, EventsSettings, ExchangeType, GooglePubSub, LeaderElection,
+    Method, Naming, Publish, RabbitMq, Settings, Subscription, Topic,
 };
 
 /// File that is read where none is named, if it exists.
@@ -103,7 +103,7 @@ impl Settings {
     pub fn plan(self) -> Result<Plan, Vec<String>> {
         let mut faults = self.faults();
         let api = &self.clients.hyperfleet_api;
-        let base_url = parsed("clients.hyperfleet_api.base_url", api.base_url.as_deref(), &mut faults);
+        let base_url = api.address(&mut faults);
         let topic = parsed("clients.broker.topic", self.clients.broker.topic.as_deref(), &mut faults);
         let shard = parsed("shard", Some(&self.shard), &mut faults);
         let resource_type = self.resource_type.clone().filter(|text| {
@@ -212,17 +212,8 @@ impl Settings {
     }
 
     fn client(&self, base_url: BaseUrl) -> hyperfleet_client::Settings {
-        let Api { timeout, ca_file, plain_http_host, auth, .. } = &self.clients.hyperfleet_api;
         let agent = format!("hyperfleet-sentinel/{} ({})", env!("CARGO_PKG_VERSION"), self.sentinel.name);
-        hyperfleet_client::Settings {
-            attempt_timeout: *timeout,
-            ca_file: ca_file.clone(),
-            plain_http_host: plain_http_host.clone(),
-            token: auth.token_path.clone().map(|path| TokenSettings { path, cache_ttl: auth.token_cache_ttl }),
-            user_agent: agent,
-            watch: WatchSettings { poll_interval: self.poll_interval, ..WatchSettings::default() },
-            ..hyperfleet_client::Settings::new(base_url)
-        }
+        self.clients.hyperfleet_api.client(base_url, agent, self.poll_interval)
     }
 }
 

@@ -5,6 +5,7 @@
 //! - [`program`] finds the programs under test beside the test itself, and refuses one that is older than its sources.
 //! - [`api_server`] is an API server without a Job: the emulator with RBAC, or a real one.
 //! - [`environment`] names real parts that are missing; with `CI=true` a missing part is a failure.
+//! - [`fake`] is an HTTP server that answers as a test wants.
 //! - [`key_vault`] is a Key Vault emulator with a token for it.
 //! - [`quay`] is a Quay emulator with a client for it.
 //! - [`registry`] is a real registry that takes a Quay emulator's tokens, and skopeo.
@@ -28,6 +29,7 @@ pub mod broker;
 pub mod clients;
 pub mod cluster;
 pub mod environment;
+pub mod fake;
 pub mod fleet;
 pub mod go;
 pub mod go_api;

@@ -100,11 +100,6 @@ pub fn etas(work: &[Work], per_minute: u32, now: Timestamp, soak: Duration) -> V
     Lane::ALL.into_iter().filter(has_work).filter_map(eta_of).collect()
 }
 
-/// Returns the most urgent of the lanes that want a call, which gets it.
-pub fn first(waiting: &[Lane]) -> Option<Lane> {
-    waiting.iter().copied().min_by_key(|lane| lane.rank())
-}
-
 /// Returns the lead of a lane in calls: a quarter of a minute for the most urgent, a fifth of that less for each below.
 fn lead(per_minute: u32, lane: Lane) -> u32 {
     let steps = Lane::Audit.rank() + 1;

@@ -8,33 +8,19 @@ use registry_account::name::{AccountName, CredentialId};
 use super::handle::{Ledger, LedgerError};
 use super::model::{Entry, KnownAccount};
 use super::rows::{self, COLUMNS};
-use crate::credential::{Credential, RegistryName, Successor};
+use crate::credential::{Credential, MAX_CHAIN, RegistryName, Successor};
 use crate::decide::Work;
 use crate::decide::budget::calls_left;
-use crate::reason::Reason;
 use crate::state::{Lane, State};
 
 /// The most events of a credential that are read, newest first.
 const MAX_EVENTS: usize = 1000;
-/// The longest chain of replacements that is followed.
-const MAX_CHAIN: usize = 100;
-
 // === impl Ledger ===
 
 impl Ledger {
     /// Reads a credential.
     pub async fn get(&self, id: CredentialId) -> Result<Option<Credential>, LedgerError> {
         Ok(self.select("id = ", rows::text(id)).await?.pop())
-    }
-
-    /// Reads the credentials of a cluster's id, of all its incarnations, oldest first.
-    pub async fn of_cluster(&self, cluster: &str) -> Result<Vec<Credential>, LedgerError> {
-        self.select("cluster_id = ", rows::text(cluster)).await
-    }
-
-    /// Reads the credentials that are in a state for a reason, such as those whose clusters never reported.
-    pub async fn with_reason(&self, reason: Reason) -> Result<Vec<Credential>, LedgerError> {
-        self.select("reason = ", rows::text(reason)).await
     }
 
     /// Reads the account that a pull secret names.

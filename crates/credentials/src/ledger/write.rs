@@ -8,12 +8,9 @@ use super::claim::key;
 use super::handle::{Ledger, LedgerError, add_event};
 use super::model::{Change, Claimed, Outcome, Password, Reservation, Slot};
 use super::rows::{self, COLUMNS, NewEvent, Versioned, action_name};
-use crate::credential::{Credential, Record};
+use crate::credential::{Credential, MAX_CHAIN, Record};
 use crate::reason::Reason;
 use crate::state::{Lane, State};
-
-/// The longest chain of replacements that is followed.
-const MAX_CHAIN: usize = 100;
 
 // === impl Ledger ===
 

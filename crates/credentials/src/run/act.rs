@@ -8,13 +8,10 @@ use registry_account::probe::Verdict;
 use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
 use super::outcome::{Effect, Trouble, of_cluster, of_probe, of_refusal, of_registry, user_only};
 use super::served::{Served, later};
-use crate::credential::{ClusterRef, Credential, DocumentSeen, Naming, Proof, UsageSeen};
+use crate::credential::{ClusterRef, Credential, DocumentSeen, MAX_CHAIN, Naming, Proof, UsageSeen};
 use crate::ledger::{Ledger, Password};
 use crate::reason::Reason;
 use crate::state::Action;
-
-/// The longest chain of replacements that is followed.
-const MAX_CHAIN: usize = 1000;
 
 /// The means of an action.
 pub(super) struct Act<'a, R, C> {

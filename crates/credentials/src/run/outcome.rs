@@ -77,7 +77,11 @@ impl Trouble {
 
 impl From<LedgerError> for Trouble {
     fn from(error: LedgerError) -> Self {
-        if error.is_transient() { Self::Abandon } else { Self::slowly(Reason::Denied) }
+        if error.is_transient() {
+            return Self::Abandon;
+        }
+        tracing::warn!("{}; retrying", daemon::log::causes(&error));
+        Self::slowly(Reason::Denied)
     }
 }
 

@@ -14,7 +14,7 @@ use super::served::{Served, Sources, later};
 use crate::credential::{ClusterRef, Credential, RegistryName};
 use crate::decide::budget::remaining;
 use crate::decide::{Eta, etas};
-use crate::ledger::{Claim, Fresh, Ledger, LedgerError, Refill, Slot};
+use crate::ledger::{Claim, Fresh, Ledger, LedgerError, PoolCounts, Refill, Slot};
 use crate::state::Lane;
 
 /// Time between two looks for work, where there was none.
@@ -113,6 +113,14 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
     /// Reserves what the pool of a registry lacks. Returns the number.
     pub async fn refill(&self, registry: &RegistryName) -> Result<u64, RunError> {
         let served = self.served(registry)?;
+        // Most of the time the pool is full, and nothing has to be locked to see that.
+        let PoolCounts { ready, in_progress } = match served.pool {
+            0 => return Ok(0),
+            _ => self.ledger.pool(registry).await?,
+        };
+        if ready.saturating_add(in_progress) >= served.pool {
+            return Ok(0);
+        }
         let now = self.sources.now();
         let refill = Refill { registry, target: served.pool, per_minute: served.rate(), actor: &self.name, now };
         Ok(self.ledger.refill(&refill, &mut || self.sources.fresh(&served.prefix)).await?)

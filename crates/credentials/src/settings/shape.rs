@@ -1,6 +1,5 @@
 //! Declares the settings: each with its key, flag, type, default, bounds and sentence.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::settings::common::{self, Address, Log};
@@ -8,6 +7,7 @@ use daemon::settings::traces::Tracing;
 use daemon::settings::{Kind, Row};
 use database::sealed::KeySettings;
 use database::settings::{DatabaseSettings, Defaults, rows};
+use hyperfleet_client::Api;
 
 use super::registry::RegistrySettings;
 
@@ -44,34 +44,6 @@ daemon::settings! {
     pub struct Clients {
         /// The HyperFleet API
         pub hyperfleet_api: Api,
-    }
-}
-
-daemon::settings! {
-    /// The client of the HyperFleet API.
-    pub struct Api {
-        /// Address of the HyperFleet API: `http://HOST:PORT`
-        pub base_url: Option<String> =
-            Row::at("clients.hyperfleet_api.base_url").flag("hyperfleet-api-base-url").required(),
-        /// Maximum time of a request
-        pub timeout: Duration =
-            Row::at("clients.hyperfleet_api.timeout").flag("hyperfleet-api-timeout").default("10s"),
-        /// Certificate authorities to trust, PEM
-        pub ca_file: Option<PathBuf> = Row::at("clients.hyperfleet_api.ca_file"),
-        /// The one host, beside this machine, to which the token may be sent over plain HTTP
-        pub plain_http_host: Option<String> = Row::at("clients.hyperfleet_api.plain_http_host"),
-        /// Authentication
-        pub auth: Auth,
-    }
-}
-
-daemon::settings! {
-    /// Authentication at the HyperFleet API.
-    pub struct Auth {
-        /// File with the bearer token of a caller that may read and write pull secrets
-        pub token_path: Option<PathBuf> = Row::at("clients.hyperfleet_api.auth.token_path"),
-        /// Time after which the file with the token is read again
-        pub token_cache_ttl: Duration = Row::at("clients.hyperfleet_api.auth.token_cache_ttl").default("30s"),
     }
 }
 

@@ -9,6 +9,7 @@ use database::sealed::{DigestKey, KeyBytes, Keyring};
 use database::{Database, PoolSettings, Source};
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use testkit::environment::{missing, variable};
 
 const POOL: PoolSettings = PoolSettings {
     max_connections: 4,
@@ -79,17 +80,10 @@ fn keyring(keys: &[u8]) -> Keyring {
 
 async fn postgresql() -> Option<Source> {
     let Some(server) = variable("REAL_POSTGRESQL_URL") else {
-        assert_ne!(variable("CI").as_deref(), Some("true"), "REAL_POSTGRESQL_URL is not set");
-        eprintln!("skipped: REAL_POSTGRESQL_URL is not set; hack/real-parts/with.sh postgresql -- cargo test");
-        return None;
+        return missing("REAL_POSTGRESQL_URL is not set: hack/real-parts/with.sh postgresql -- cargo test");
     };
     let name = format!("credentials_{}", uuid::Uuid::now_v7().simple());
     let mut admin = PgConnection::connect(&server).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut admin).await.unwrap();
     Some(Source::PostgresUrl(format!("{}/{name}", server.rsplit_once('/').unwrap().0).into()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the test's own switches, not a setting of the product")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use credentials::credential::Record;
-use credentials::ledger::{Call, Change, Claim, Claimed, Fresh, Outcome, Password, Reservation, Slot, Start, Started};
+use credentials::ledger::{
+    Call, Change, Claim, Claimed, Filter, Fresh, Outcome, Password, Reservation, Slot, Start, Started,
+};
 use credentials::reason::Reason;
 use credentials::state::{Action, Lane, State};
 use database::Parameters;
@@ -156,9 +158,10 @@ async fn a_credential_that_is_given_up_leaves_its_slot_to_another(#[case] kind: 
     let fresh: Fresh = rig.sources().fresh(&"hf".parse().unwrap()).unwrap();
     let spent = Change { instead: Some(fresh.clone()), ..change(State::Spent, 1) };
     assert!(ledger.finish(&claimed, &spent).await.unwrap());
+    let of_cluster = Filter { cluster: Some("cls-1".to_owned()), ..Filter::default() };
     let second = rig.assign(&cluster, None).await;
     assert_eq!((second.id, &second.account), (fresh.id, &fresh.account));
-    assert_eq!(ledger.of_cluster("cls-1").await.unwrap().len(), 2);
+    assert_eq!(ledger.list(&of_cluster).await.unwrap().len(), 2);
     // Another incarnation has a slot of its own.
     let slot =
         Slot { cluster: credentials::credential::ClusterRef { incarnation: 8, ..cluster }, registry, replaces: None };

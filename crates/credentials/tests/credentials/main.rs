@@ -1,11 +1,6 @@
 //! The ledger and its worker on SQLite and on a real PostgreSQL, with registries and clusters in memory.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and prints which real part is missing"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod database;
 mod kills;

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
 
 mod conformance;
-mod fake;
 mod lag;
 mod probing;
 mod quay;

@@ -8,8 +8,8 @@ use registry_account::probe::{Gate, ProbeRequest, Prober, ProberSettings, Verdic
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Received, json as document, page};
 use crate::rig::CALL_TIMEOUT;
+use testkit::fake::{Fake, Received, json as document, page};
 
 /// A secret that no finding may show.
 const CANARY: &str = "c4n4ry";

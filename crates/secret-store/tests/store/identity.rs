@@ -5,8 +5,8 @@ use emulators::secret_manager::Settings as Emulator;
 use secret_store::ErrorKind;
 use serde_json::json;
 
-use crate::fake::{Fake, json as document};
 use crate::rig::{OPERATIONS, attempt, emulated, store_at};
+use testkit::fake::{Fake, json as document};
 
 #[tokio::test]
 async fn an_emulator_receives_the_program_and_no_identity() {

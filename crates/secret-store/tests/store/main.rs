@@ -7,7 +7,6 @@ mod aws;
 mod azure;
 mod conformance;
 mod failures;
-mod fake;
 mod identity;
 mod requests;
 mod rig;

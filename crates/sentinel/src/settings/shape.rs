@@ -7,6 +7,7 @@ use std::time::Duration;
 use daemon::settings::common::{self, Address, Log};
 use daemon::settings::traces::Tracing;
 use daemon::settings::{Kind, Row};
+use hyperfleet_client::Api;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
@@ -107,34 +108,6 @@ daemon::settings! {
         pub hyperfleet_api: Api,
         /// The broker
         pub broker: Topic,
-    }
-}
-
-daemon::settings! {
-    /// The client of the HyperFleet API.
-    pub struct Api {
-        /// Address of the HyperFleet API: `http://HOST:PORT`
-        pub base_url: Option<String> =
-            Row::at("clients.hyperfleet_api.base_url").flag("hyperfleet-api-base-url").required(),
-        /// Maximum time of a request
-        pub timeout: Duration =
-            Row::at("clients.hyperfleet_api.timeout").flag("hyperfleet-api-timeout").default("10s"),
-        /// Certificate authorities to trust, PEM
-        pub ca_file: Option<PathBuf> = Row::at("clients.hyperfleet_api.ca_file"),
-        /// The one host, beside this machine, to which the token may be sent over plain HTTP
-        pub plain_http_host: Option<String> = Row::at("clients.hyperfleet_api.plain_http_host"),
-        /// Authentication
-        pub auth: Auth,
-    }
-}
-
-daemon::settings! {
-    /// Authentication at the HyperFleet API.
-    pub struct Auth {
-        /// File with the bearer token
-        pub token_path: Option<PathBuf> = Row::at("clients.hyperfleet_api.auth.token_path"),
-        /// Time after which the file with the token is read again
-        pub token_cache_ttl: Duration = Row::at("clients.hyperfleet_api.auth.token_cache_ttl").default("30s"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rstest::rstest;
 
-use crate::decide::budget::{Budget, Eta, Grant, Work, eta, etas, first, grant, remaining};
+use crate::decide::budget::{Budget, Eta, Grant, Work, eta, etas, grant, remaining};
 use crate::decide::pool::{Pool, reserve};
 use crate::state::Lane;
 
@@ -66,12 +66,6 @@ fn a_lane_waits_exactly_until_its_next_call() {
     assert!(matches!(grant(&budget, 60, Lane::Audit, until), Grant::Granted(_)));
 }
 
-#[test]
-fn the_most_urgent_lane_is_first() {
-    assert_eq!(first(&[Lane::Audit, Lane::Rotation, Lane::Refill]), Some(Lane::Rotation));
-    assert_eq!(first(&[]), None);
-}
-
 #[rstest]
 #[case::calls(20_000, 60, 0, Some(20_000))]
 #[case::soak(60, 60, 3600, Some(3660))]
@@ -102,6 +96,8 @@ fn a_lane_is_done_after_those_above_it() {
 #[case::budget(0, 0, 5, 7, 2)]
 #[case::budget_of_what_is_in_progress(0, 2, 5, 7, 0)]
 #[case::no_budget(0, 0, 5, 0, 0)]
+#[case::one_after_the_other_at_a_low_rate(0, 0, 5, 2, 1)]
+#[case::another_one_is_on_its_way(0, 1, 5, 2, 0)]
 fn a_pool_is_refilled_within_the_rate(
     #[case] ready: u64,
     #[case] in_progress: u64,

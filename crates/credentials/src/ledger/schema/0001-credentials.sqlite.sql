@@ -25,7 +25,6 @@ CREATE UNIQUE INDEX credentials_slot ON credentials (slot);
 CREATE INDEX credentials_due ON credentials (registry, lane, due);
 CREATE INDEX credentials_state ON credentials (registry, state, id);
 CREATE INDEX credentials_cluster ON credentials (cluster_id, id);
-CREATE INDEX credentials_reason ON credentials (reason, id);
 CREATE INDEX credentials_replaces ON credentials (replaces);
 
 CREATE TABLE credential_events (

@@ -7,8 +7,8 @@ use registry_account::ErrorKind;
 use serde_json::json;
 
 use super::requests::no_robot;
-use crate::fake::{Fake, json as document};
 use crate::rig::{issuers, name, quay};
+use testkit::fake::{Fake, json as document};
 
 #[tokio::test]
 async fn issuers_are_read_and_cleared() {

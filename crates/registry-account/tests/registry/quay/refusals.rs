@@ -9,8 +9,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::requests::{good, no_robot, problem, robot, short};
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{DESCRIPTION, LOGIN, OPERATIONS, TOKEN, attempt, name, new_account, quay, settings};
+use testkit::fake::{Fake, json as document, page};
 
 #[rstest]
 #[case(302, ErrorKind::Invalid, false)]

@@ -8,11 +8,11 @@ use rstest::rstest;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Received, json as document, page};
 use crate::rig::{
     CREDENTIAL, DESCRIPTION, LOGIN, OPERATIONS, PASSWORD, TOKEN, attempt, credential, name, new_account, quay,
     settings, time,
 };
+use testkit::fake::{Fake, Received, json as document, page};
 
 /// A robot as Quay shows it.
 pub(super) fn robot() -> Value {

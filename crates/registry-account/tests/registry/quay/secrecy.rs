@@ -5,8 +5,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::requests::{good, problem, robot};
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{DESCRIPTION, LOGIN, OPERATIONS, PASSWORD, TOKEN, attempt, new_account, quay};
+use testkit::fake::{Fake, json as document, page};
 
 #[track_caller]
 fn shows_no_secret(error: &AccountError) {

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::between::refusal_text;
 use super::moto::{Moto, settings};
 use super::requests::{described, operation_of};
-use crate::fake::{Fake, Received, json as document};
 use crate::rig::{OPERATIONS, attempt, bytes, new_secret, number, secret_id};
+use testkit::fake::{Fake, Received, json as document};
 
 #[track_caller]
 fn is_pending(error: &StoreError) {

@@ -9,8 +9,8 @@ use secret_store::{AwsStore, ErrorKind, Operation};
 use super::between::refusal_text;
 use super::moto::settings;
 use super::requests::{described, operation_of, store_at};
-use crate::fake::{Fake, Received, json as document, page};
 use crate::rig::{OPERATIONS, attempt};
+use testkit::fake::{Fake, Received, json as document, page};
 
 /// The operations that send requests.
 fn operations() -> impl Iterator<Item = Operation> {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::between::refusal_text;
 use super::moto::{KEY_ID, id, settings};
-use crate::fake::{Fake, Received, json as document};
 use crate::rig::{OPERATIONS, attempt, bytes, number, secret_id, texts};
+use testkit::fake::{Fake, Received, json as document};
 
 pub(super) const ARN: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:pull-secrets/pull-secret-AbCdEf";
 

@@ -6,8 +6,8 @@ use secret_store::{Operation, StoreError};
 use super::between::refusal_text;
 use super::moto::SECRET_KEY;
 use super::requests::{described, operation_of, store_at};
-use crate::fake::{Fake, Received, json as document, page};
 use crate::rig::{CONTENT, OPERATIONS, attempt};
+use testkit::fake::{Fake, Received, json as document, page};
 
 #[track_caller]
 fn shows_no_secret(error: &StoreError) {

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
-use crate::fake::{Fake, Received, json as document};
+use testkit::fake::{Fake, Received, json as document};
 
 /// The token of the vault. No error and no `Debug` may show it.
 pub(super) const TOKEN: &str = "m4rker-of-a-token.eyJhbGciOiJSUzI1NiJ9";

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::fake_vault::{FakeVault, refusal, versions};
 use super::key_vault::FastVault;
 use super::writers::with_a_version;
-use crate::fake::{Fake, Received, json as document, page};
 use crate::rig::{attempt, secret_id};
+use testkit::fake::{Fake, Received, json as document, page};
 
 #[rstest]
 #[case(429, "Throttled", "", ErrorKind::QuotaExceeded, true)]

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::fake_vault::{FakeVault, refusal, versions};
 use super::key_vault::FastVault;
 use super::writers::{add, with_a_version};
-use crate::fake::json as document;
 use crate::rig::{OPERATIONS, attempt, bytes, new_secret, number, secret_id, texts};
+use testkit::fake::json as document;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_has_number_record_and_metadata_in_tags() {

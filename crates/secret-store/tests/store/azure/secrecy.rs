@@ -5,8 +5,8 @@ use secret_store::{Operation, StoreError};
 use serde_json::json;
 
 use super::fake_vault::{ASSERTION, FakeVault, TOKEN, refusal, versions};
-use crate::fake::{Fake, Received, json as document, page};
 use crate::rig::{CONTENT, OPERATIONS, attempt};
+use testkit::fake::{Fake, Received, json as document, page};
 
 #[track_caller]
 fn shows_no_secret(error: &StoreError) {

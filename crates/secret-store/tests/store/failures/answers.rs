@@ -5,8 +5,8 @@ use rstest::rstest;
 use secret_store::{ErrorKind, NewVersion, Operation, SecretStore as _, Version, VersionNumber};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{CONTENT, OPERATIONS, attempt, number, secret_id, store_at};
+use testkit::fake::{Fake, json as document, page};
 
 const SECRET: &str = "projects/1/secrets/pull-secret";
 

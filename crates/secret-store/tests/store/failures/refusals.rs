@@ -9,8 +9,8 @@ use rstest::rstest;
 use secret_store::{ErrorKind, Operation, Permission, Permissions, SecretStore as _, StoreError, Version};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{OPERATIONS, PATH, attempt, emulated, faulty, number, secret_id, store_at};
+use testkit::fake::{Fake, json as document, page};
 
 /// The error of a creation at a server that refuses with this document.
 async fn refused_with(status: u16, error: Value) -> StoreError {

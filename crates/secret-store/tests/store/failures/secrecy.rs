@@ -4,8 +4,8 @@ use rstest::rstest;
 use secret_store::{GoogleSecretManager, MemoryStore, Operation, SecretStore, Version, VersionNumber};
 use serde_json::json;
 
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{CONTENT, attempt, emulated, faulty, secret_id, store_at};
+use testkit::fake::{Fake, json as document, page};
 
 /// [`CONTENT`] in the forms in which it travels or might be printed.
 const FORMS: [&str; 3] = [CONTENT, "bTRya2VyLW9mLWEtc2VjcmV0", "109, 52, 114"];

@@ -8,8 +8,8 @@ use secret_store::{Endpoint, ErrorKind, GoogleSecretManager, Operation, Settings
 use serde_json::json;
 use tokio::net::TcpSocket;
 
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{OPERATIONS, attempt, emulated, faulty, settings, store_at};
+use testkit::fake::{Fake, json as document, page};
 
 #[tokio::test]
 async fn a_refused_connection_is_an_unavailable_store() {

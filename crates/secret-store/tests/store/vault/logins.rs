@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::requests::{fake_settings, info};
 use super::server::{MOUNT, OpenBao};
-use crate::fake::{Fake, json as document};
 use crate::rig::{attempt, secret_id};
+use testkit::fake::{Fake, json as document};
 
 /// An issuer of signed tokens that a mount of its own trusts, with the role `job`.
 struct Issuer {

@@ -10,8 +10,8 @@ use secret_store::{ErrorKind, LiveVersion, Operation, SecretStore as _, Version}
 use serde_json::{Value, json};
 
 use super::requests::{fake_store, info};
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{OPERATIONS, attempt, number, secret_id};
+use testkit::fake::{Fake, json as document, page};
 
 /// An answer, and what the caller learns from it.
 struct Row {
@@ -129,7 +129,7 @@ async fn a_page_of_success_is_no_answer() {
 
 #[tokio::test]
 async fn a_refusal_of_a_token_that_is_known_is_one_of_permission() {
-    let known = |request: &crate::fake::Received| {
+    let known = |request: &testkit::fake::Received| {
         let is_lookup = request.target == "/v1/auth/token/lookup-self";
         if is_lookup { document(200, &json!({"data": {}})) } else { denied() }
     };

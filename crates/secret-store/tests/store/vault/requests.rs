@@ -10,8 +10,8 @@ use rstest::rstest;
 use secret_store::{Metadata, Operation, SecretStore as _, VaultLogin, VaultSettings, VaultStore};
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Received, json as document};
 use crate::rig::{CONTENT, attempt, secret_id, texts};
+use testkit::fake::{Fake, Received, json as document};
 
 /// The token of [`fake_settings`].
 pub(super) const TOKEN: &str = "s.t0ken-of-a-test";

@@ -5,8 +5,8 @@ use secret_store::{Operation, StoreError, VaultLogin, VaultSettings, VaultStore}
 use serde_json::json;
 
 use super::requests::{TOKEN, fake_settings, fake_store};
-use crate::fake::{Fake, json as document, page};
 use crate::rig::{CONTENT, OPERATIONS, attempt};
+use testkit::fake::{Fake, json as document, page};
 
 const JWT: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJqb2IifQ.c2lnbmF0dXJl";
 

@@ -12,32 +12,32 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// An HTTP server; it ends when it is dropped.
-pub(crate) struct Fake {
-    pub(crate) address: SocketAddr,
+pub struct Fake {
+    pub address: SocketAddr,
     received: Arc<Mutex<Vec<Received>>>,
     task: JoinHandle<()>,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
-pub(crate) struct Received {
-    pub(crate) method: Method,
-    /// Path and query, without escapes.
-    pub(crate) target: String,
-    pub(crate) headers: HeaderMap,
+pub struct Received {
+    pub method: Method,
+    /// Path and query.
+    pub target: String,
+    pub headers: HeaderMap,
     /// Null if there was none.
-    pub(crate) body: Value,
+    pub body: Value,
 }
 
 // === impl Fake ===
 
 impl Fake {
     /// Answers every request in the same way.
-    pub(crate) async fn answering(answer: Response<String>) -> Self {
+    pub async fn answering(answer: Response<String>) -> Self {
         Self::start(move |_| answer.clone()).await
     }
 
-    pub(crate) async fn start(answer: impl Fn(&Received) -> Response<String> + Clone + Send + Sync + 'static) -> Self {
+    pub async fn start(answer: impl Fn(&Received) -> Response<String> + Clone + Send + Sync + 'static) -> Self {
         let received = Arc::new(Mutex::new(Vec::new()));
         let memory = Arc::clone(&received);
         let handler = async move |request: Request<Body>| {
@@ -53,7 +53,7 @@ impl Fake {
     }
 
     /// Answers the head of the first request on every connection with these bytes, and closes it.
-    pub(crate) async fn speaking(bytes: &'static str) -> Self {
+    pub async fn speaking(bytes: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(async move {
@@ -66,16 +66,29 @@ impl Fake {
         Self { address, received: Arc::default(), task }
     }
 
-    /// Every request so far.
-    pub(crate) fn received(&self) -> Vec<Received> {
-        self.received.lock().unwrap().clone()
+    /// Accepts connections and says nothing.
+    pub async fn silent() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let task = tokio::spawn(async move {
+            let mut held = Vec::new();
+            while let Ok((connection, _)) = listener.accept().await {
+                held.push(connection);
+            }
+        });
+        Self { address, received: Arc::default(), task }
     }
 
     /// The one request so far.
     #[track_caller]
-    pub(crate) fn only(&self) -> Received {
+    pub fn only(&self) -> Received {
         let [request] = <[Received; 1]>::try_from(self.received()).unwrap();
         request
+    }
+
+    /// Every request so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
     }
 }
 
@@ -93,13 +106,7 @@ impl Received {
         let body = to_bytes(body, 1024 * 1024).await.unwrap();
         Self {
             method: head.method,
-            target: head
-                .uri
-                .to_string()
-                .replace("%2C", ",")
-                .replace("%24", "$")
-                .replace("%3B", ";")
-                .replace("%3D", "="),
+            target: head.uri.to_string(),
             headers: head.headers,
             body: serde_json::from_slice(&body).unwrap_or_default(),
         }
@@ -107,12 +114,12 @@ impl Received {
 }
 
 /// A JSON document.
-pub(crate) fn json(status: u16, document: &Value) -> Response<String> {
+pub fn json(status: u16, document: &Value) -> Response<String> {
     answer(status, "application/json; charset=UTF-8", document.to_string())
 }
 
 /// A page such as proxies show.
-pub(crate) fn page(status: u16, text: &str) -> Response<String> {
+pub fn page(status: u16, text: &str) -> Response<String> {
     answer(status, "text/html", format!("<!DOCTYPE html><html><body><h1>{status}</h1><p>{text}</p></body></html>"))
 }
 
