@@ -13,7 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::credential::{Credential, RegistryName};
+use crate::credential::RegistryName;
 use crate::decide::Work;
 use crate::ledger::Count;
 use crate::state::State;
@@ -145,9 +145,8 @@ impl Metrics {
         }
     }
 
-    /// Sets the age of the oldest publication among those credentials of a registry, which are not adopted.
-    pub fn show_unadopted(&self, registry: &RegistryName, published: &[Credential], now: Timestamp) {
-        let oldest = published.iter().filter_map(|credential| credential.record.published).min();
+    /// Sets the age of the oldest publication among the credentials of a registry that are not adopted.
+    pub fn show_unadopted(&self, registry: &RegistryName, oldest: Option<Timestamp>, now: Timestamp) {
         let age = oldest.map_or(0, |oldest| now.duration_since(oldest).as_secs().max(0));
         self.oldest_unadopted.get_or_create(&of(registry)).set(age);
     }
@@ -199,7 +198,7 @@ mod tests {
         metrics.called(&FinishedCall { registry: &registry, operation: "create", outcome: "success" });
         metrics
             .show_ledger(&[count(State::Pooled, Reason::InPool, 2)], &[PoolLevel { registry: &registry, target: 3 }]);
-        metrics.show_unadopted(&registry, &[], Timestamp::UNIX_EPOCH);
+        metrics.show_unadopted(&registry, None, Timestamp::UNIX_EPOCH);
         metrics.show_waiting(&registry, &[]);
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);
         let without_statements = |line: &String| !line.starts_with(catalogue::DB_QUERY_DURATION.name);

@@ -60,6 +60,8 @@ fleet_model::reasons! {
         Corrupt,
         /// The account has disappeared from the registry: another one is reserved.
         AccountLost,
+        /// The password cannot be read any more: the account is deleted, another one is reserved.
+        PasswordLost,
         /// A request to create the account, or to publish the credential, may still be on its way.
         AwaitingLateRequest,
         /// The account is disabled; it is deleted later.
@@ -80,8 +82,11 @@ fleet_model::reasons! {
         Denied,
         /// The rate of the registry is exhausted; the call waits for its turn.
         RateLimited,
-        /// The probe does not find the permission to pull: check the permissions that accounts share; retried slowly.
-        ProbeRefused,
+        /// The registry refuses the login of the new account: see whether it was changed or disabled there; retried slowly.
+        LoginRefused,
+        /// The registry accepts the login, but no pull of the probed image: check the permissions that accounts share, and the
+        /// setting `image`; retried slowly.
+        PullNotPermitted,
         /// The registry still accepts the password after the deletion.
         StillAccepted,
         /// The cluster has changed since it was read; it is read again.
@@ -108,7 +113,8 @@ impl Reason {
                 | Self::AwaitingApproval
                 | Self::StillNamed
                 | Self::Denied
-                | Self::ProbeRefused
+                | Self::LoginRefused
+                | Self::PullNotPermitted
                 | Self::StillAccepted
                 | Self::NotWritable
                 | Self::NewerPublished

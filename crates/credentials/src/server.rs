@@ -24,12 +24,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::credential::RegistryName;
 use crate::ledger::schema::COMPONENT;
-use crate::ledger::{Filter, Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError};
 use crate::metrics::{Metrics, PoolLevel};
 use crate::publish::ApiClusters;
 use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
-use crate::state::State;
 use assign::Assignment;
 
 pub use metered::{Failing, Metered};
@@ -98,7 +97,8 @@ pub enum ServeError {
     /// Passwords are sealed with keys that are not configured.
     #[error(
         "keys: passwords in the ledger are sealed with keys that are not configured: {0}; configure them again, and withdraw a key \
-         only when hyperfleet_credentials_passwords_on_old_keys is 0"
+         only when hyperfleet_credentials_passwords_on_old_keys is 0; `pull-secret credentials rekey --remove-lost-key ID` erases \
+         what is sealed with a key that is lost"
     )]
     MissingKeys(String),
 }
@@ -309,8 +309,7 @@ impl Parts<'_> {
         self.metrics.show_ledger(&ledger.counts().await?, &levels.collect::<Vec<_>>());
         for planned in registries {
             let name = &planned.name;
-            let filter = Filter { registry: Some(name.clone()), state: Some(State::Published), cluster: None };
-            self.metrics.show_unadopted(name, &ledger.list(&filter).await?, self.worker.sources.now());
+            self.metrics.show_unadopted(name, ledger.oldest_unadopted(name).await?, self.worker.sources.now());
             self.metrics.show_waiting(name, &ledger.work(name).await?);
         }
         Ok(())

@@ -100,12 +100,25 @@ impl Settings {
             faults.push("registries: must name one or more".to_owned());
         }
         let mut names = BTreeSet::new();
-        let mut plans = Vec::new();
+        let mut plans: Vec<RegistryPlan> = Vec::new();
         for (index, registry) in self.registries.iter().enumerate() {
             if !names.insert(&registry.name) {
                 faults.push(format!("registries[{index}].name: another registry has this name"));
             }
-            plans.extend(registry.plan(index, faults));
+            let Some(plan) = registry.plan(index, faults) else { continue };
+            // A pull secret has one entry for a host.
+            let shares = |other: &&RegistryPlan| other.quay.host() == plan.quay.host();
+            if let Some(other) = plans.iter().find(shares)
+                && (other.search.is_none() || plan.search.is_none())
+            {
+                faults.push(format!(
+                    "registries[{index}].search: registry {} has the host {} too, and a pull secret has one entry for a host: \
+                     give both a search, so that no cluster is in both",
+                    other.name,
+                    plan.quay.host()
+                ));
+            }
+            plans.push(plan);
         }
         plans
     }

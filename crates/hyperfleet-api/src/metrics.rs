@@ -114,11 +114,13 @@ impl Metrics {
     }
 
     /// Exposes the stored pull secrets by key. Keys of the previous call that are unused now disappear.
-    pub(crate) fn set_keys(&self, keys: &BTreeMap<String, i64>, first: Option<&str>) {
+    pub(crate) fn set_keys(&self, keys: &BTreeMap<String, u64>, first: Option<&str>) {
+        let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.pull_secrets.clear();
-        self.old_keys.set(keys.iter().filter(|(key, _)| Some(key.as_str()) != first).map(|(_, number)| number).sum());
+        let old = keys.iter().filter(|(key, _)| Some(key.as_str()) != first);
+        self.old_keys.set(gauge(old.map(|(_, number)| number).sum()));
         for (key, number) in keys {
-            self.pull_secrets.get_or_create(&KeyLabels { key: key.clone() }).set(*number);
+            self.pull_secrets.get_or_create(&KeyLabels { key: key.clone() }).set(gauge(*number));
         }
     }
 

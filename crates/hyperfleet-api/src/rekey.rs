@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use database::sealed::{Keyring, key_id};
+use database::sealed::{Begins, Keyring, SealedColumn, key_id};
 
 use crate::decide::change::RequestInfo;
 use crate::sealed::Binding;
@@ -10,8 +10,8 @@ use crate::service::{Failure, Service};
 use crate::store::{Lock, Store, StoreError};
 use crate::tenancy::Reach;
 
-/// Maximum number of resources whose ids are read at once.
-const BATCH: i64 = 100;
+/// The encrypted pull secrets.
+const SEALED: SealedColumn = SealedColumn { table: "resources", column: "sealed" };
 
 /// The outcome of a pass over all stored pull secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,19 +30,15 @@ pub struct Rekeyed {
      removes what is encrypted with a key that is lost",
     .0.iter().map(|(key, number)| format!("`{key}` ({number} resources)")).collect::<Vec<_>>().join(", ")
 )]
-pub struct MissingKeys(pub BTreeMap<String, i64>);
+pub struct MissingKeys(pub BTreeMap<String, u64>);
 
 /// Counts the stored pull secrets by the id of their key.
-pub async fn keys_in_use(store: &Store) -> Result<BTreeMap<String, i64>, StoreError> {
-    let mut keys = BTreeMap::new();
-    for (beginning, number) in store.sealed_by_beginning().await? {
-        *keys.entry(key_id(&beginning)).or_default() += number;
-    }
-    Ok(keys)
+pub async fn keys_in_use(store: &Store) -> Result<BTreeMap<String, u64>, StoreError> {
+    SEALED.by_key(store.database()).await
 }
 
 /// Returns the keys in use that the keyring does not have.
-pub fn missing(keys: &BTreeMap<String, i64>, keyring: Option<&Keyring>) -> Option<MissingKeys> {
+pub fn missing(keys: &BTreeMap<String, u64>, keyring: Option<&Keyring>) -> Option<MissingKeys> {
     let known = |id: &str| keyring.is_some_and(|keyring| keyring.has(id));
     let missing: BTreeMap<_, _> =
         keys.iter().filter(|(id, _)| !known(id)).map(|(id, number)| (id.clone(), *number)).collect();
@@ -55,7 +51,7 @@ pub async fn rekey(store: &Store, keyring: &Keyring) -> Result<Rekeyed, StoreErr
     let (mut done, mut after) = (Rekeyed::default(), String::new());
     let Some(current) = keyring.beginning() else { return Ok(done) };
     loop {
-        let ids = store.sealed_otherwise(&current, &after, BATCH).await?;
+        let ids = SEALED.ids(store.database(), Begins::Otherwise(&current), &after).await?;
         let Some(last) = ids.last() else { return Ok(done) };
         after.clone_from(last);
         for id in ids {
@@ -71,11 +67,12 @@ pub async fn rekey(store: &Store, keyring: &Keyring) -> Result<Rekeyed, StoreErr
 /// Removes every pull secret that is encrypted with a lost key; returns the resources, which need their content again.
 pub async fn remove_lost(service: &Service, key: &str, request: &RequestInfo) -> Result<Vec<String>, Failure> {
     let mut removed = Vec::new();
-    let beginnings = service.store().sealed_by_beginning().await?;
-    for (beginning, _number) in beginnings.into_iter().filter(|(beginning, _)| key_id(beginning) == key) {
+    let database = service.store().database();
+    let beginnings = SEALED.by_beginning(database).await?;
+    for beginning in beginnings.keys().filter(|beginning| key_id(beginning) == key) {
         let mut after = String::new();
         loop {
-            let ids = service.store().sealed_so(&beginning, &after, BATCH).await?;
+            let ids = SEALED.ids(database, Begins::With(beginning), &after).await?;
             let Some(last) = ids.last() else { break };
             after.clone_from(last);
             for id in ids {

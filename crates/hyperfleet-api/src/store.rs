@@ -16,7 +16,6 @@ mod recorded;
 mod restore;
 mod rows;
 pub mod schema;
-mod sealed;
 mod tombstone;
 mod transition;
 mod version;

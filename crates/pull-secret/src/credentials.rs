@@ -3,6 +3,7 @@
 mod common;
 mod orders;
 mod page;
+mod rekey;
 mod revoke;
 mod sweep;
 
@@ -43,6 +44,7 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
             CredentialsCommand::Retire(arguments) => orders::retire(arguments).await,
             CredentialsCommand::Attest(arguments) => orders::attest(arguments).await,
             CredentialsCommand::Revoke(arguments) => revoke::revoke(arguments).await,
+            CredentialsCommand::Rekey(arguments) => rekey::rekey(arguments).await,
             CredentialsCommand::Sweep(arguments) => sweep::sweep(arguments).await,
             CredentialsCommand::Serve(_) | CredentialsCommand::ConfigDump(_) => Ok(ExitCode::SUCCESS),
         }

@@ -14,6 +14,7 @@ mod events;
 mod explain;
 mod local;
 mod prune;
+mod rekeyed;
 mod retry;
 mod rotate;
 mod run_job;

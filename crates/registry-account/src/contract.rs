@@ -51,7 +51,8 @@ pub trait Registry: Send + Sync {
     /// Logs in and asks for the permission to pull an image, as a node would.
     fn probe(&self, login: &Login, image: &Image) -> impl Future<Output = Finding> + Send;
 
-    /// Reads who has used an account since a time. An account that does not exist has no usage.
+    /// Reads who has used an account since a time, newest first, until a page of the registry's log has a pull or the log ends.
+    /// An account that does not exist has no usage.
     ///
     /// # Errors
     ///
@@ -186,6 +187,8 @@ pub struct Usage {
     pub failed_login_sources: BTreeSet<IpAddr>,
     /// False if there is more than was read; the newest entries were read.
     pub complete: bool,
+    /// Number of requests that it took.
+    pub requests: u32,
 }
 
 /// One page of a list of accounts.
@@ -231,6 +234,7 @@ impl Usage {
             last_failed_login: None,
             failed_login_sources: BTreeSet::new(),
             complete: true,
+            requests: 1,
         }
     }
 

@@ -14,6 +14,10 @@ use crate::state::{Lane, State};
 /// The lead of the least urgent lane, in calls.
 const LEAST_LEAD: u32 = 1;
 
+/// The longest time for which a registry is left alone, however long it asks. A budget that reaches further into the future was
+/// written by a clock that is ahead, and is as good as none.
+pub const MAX_WAIT: Duration = Duration::from_mins(15);
+
 /// The budget of a registry, which all replicas share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -53,27 +57,44 @@ pub struct Eta {
 /// Decides if a lane may make a call now. `per_minute` is the rate of the registry; 0 grants nothing.
 pub fn grant(budget: &Budget, per_minute: u32, lane: Lane, now: Timestamp) -> Grant {
     let Some(interval) = interval(per_minute) else { return Grant::Wait(later(now, Duration::from_mins(1))) };
-    if budget.blocked_until > now {
-        return Grant::Wait(budget.blocked_until);
+    if let Some(until) = blocked(budget, lane, now) {
+        return Grant::Wait(until);
     }
-    let next = budget.next.max(now);
+    let next = paid_off(budget, now);
     let earliest = earlier(next, interval.saturating_mul(lead(per_minute, lane) - 1));
     if earliest <= now { Grant::Granted(later(next, interval)) } else { Grant::Wait(earliest) }
 }
 
 /// Returns the calls that a lane may make now.
 pub fn remaining(budget: &Budget, per_minute: u32, lane: Lane, now: Timestamp) -> u64 {
-    let Some(interval) = interval(per_minute).filter(|_| budget.blocked_until <= now) else { return 0 };
-    let used = budget.next.max(now).duration_since(now);
+    let Some(interval) = interval(per_minute).filter(|_| blocked(budget, lane, now).is_none()) else { return 0 };
+    let used = paid_off(budget, now).duration_since(now);
     let lead = SignedDuration::try_from(interval.saturating_mul(lead(per_minute, lane))).unwrap_or_default();
     let (left, interval) = ((lead - used).as_micros(), interval.as_micros().max(1));
     u64::try_from(left).map_or(0, |left| u64::try_from(u128::from(left) / interval).unwrap_or(0))
+}
+
+/// Returns the time until which a lane leaves the registry alone. A revocation at once is tried all the same: it waits for its
+/// own back-off alone.
+fn blocked(budget: &Budget, lane: Lane, now: Timestamp) -> Option<Timestamp> {
+    let is_blocked = budget.blocked_until > now && budget.blocked_until <= later(now, MAX_WAIT);
+    (is_blocked && lane != Lane::BreakGlass).then_some(budget.blocked_until)
+}
+
+/// Returns the time at which the calls that were granted are paid off.
+fn paid_off(budget: &Budget, now: Timestamp) -> Timestamp {
+    if budget.next > later(now, MAX_WAIT) { now } else { budget.next.max(now) }
 }
 
 /// Returns the time after which calls are made at a rate, and the longest soak is over; `None` at a rate of 0.
 pub fn eta(now: Timestamp, calls: u64, per_minute: u32, soak: Duration) -> Option<Timestamp> {
     let calls = u32::try_from(calls).unwrap_or(u32::MAX);
     interval(per_minute).map(|interval| later(now, interval.saturating_mul(calls).saturating_add(soak)))
+}
+
+/// Returns the time for which requests use up a rate.
+pub fn cost(requests: u32, per_minute: u32) -> Duration {
+    interval(per_minute).unwrap_or_default().saturating_mul(requests).min(MAX_WAIT / 2)
 }
 
 /// Returns the calls of a registry that a credential still takes until it waits for something else than the registry.

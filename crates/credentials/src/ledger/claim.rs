@@ -7,6 +7,7 @@ use super::handle::{Ledger, LedgerError, add_event};
 use super::model::{Call, Claim, Claimed, Outcome, Start, Started, UNUSED};
 use super::rows::{self, COLUMNS, FREE, NewEvent, Versioned};
 use crate::credential::RegistryName;
+use crate::decide::budget::cost;
 use crate::decide::{Budget, Grant, grant};
 use crate::state::Lane;
 
@@ -89,6 +90,18 @@ impl Ledger {
         let grant = take_call(&mut write, registry, call, now).await?;
         write.commit().await?;
         Ok(grant)
+    }
+
+    /// Pays for requests of a registry that a granted call took beyond its first one.
+    pub async fn pay(&self, registry: &RegistryName, requests: u32, per_minute: u32) -> Result<(), LedgerError> {
+        let cost = cost(requests, per_minute);
+        let micros = i64::try_from(cost.as_micros()).unwrap_or(i64::MAX);
+        let mut parameters = Parameters::default();
+        let (cost, name) = (parameters.add(Value::Number(micros)), parameters.add(rows::text(registry)));
+        let sql = format!("UPDATE registry_budgets SET next = next + {cost} WHERE registry = {name}");
+        let mut write = self.database().begin().await?;
+        write.execute(sql, parameters).await?;
+        Ok(write.commit().await?)
     }
 
     /// Returns the budget of a registry.

@@ -1,6 +1,7 @@
 //! Lists and counts of credentials, for people and metrics.
 
 use database::Parameters;
+use jiff::Timestamp;
 
 use super::handle::{Ledger, LedgerError};
 use super::rows::{self, COLUMNS};
@@ -51,6 +52,20 @@ impl Ledger {
         let sql = format!("SELECT {COLUMNS} FROM credentials {condition}ORDER BY id");
         let rows = self.database().fetch(sql, parameters).await?;
         Ok(rows.iter().map(|row| rows::credential(row).map(|row| row.credential)).collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the oldest publication among the credentials of a registry that are not adopted.
+    pub async fn oldest_unadopted(&self, registry: &RegistryName) -> Result<Option<Timestamp>, LedgerError> {
+        let mut parameters = Parameters::default();
+        let registry = parameters.add(rows::text(registry));
+        // The state is no parameter, so that the index of these rows alone serves.
+        let sql = format!(
+            "SELECT published FROM credentials WHERE registry = {registry} AND state = '{}' AND published IS NOT NULL \
+             ORDER BY published LIMIT 1",
+            State::Published
+        );
+        let rows = self.database().fetch(sql, parameters).await?;
+        Ok(rows.first().map(|row| rows::time(row.number(0)?)).transpose()?)
     }
 
     /// Counts the credentials by registry, state and reason.

@@ -119,7 +119,8 @@ fn order(statement: &Statement<'_>, break_glass: bool) -> Order {
     Order { actor: actor.to_owned(), reason: reason.to_owned(), at: now, break_glass }
 }
 
-async fn lock(write: &mut Transaction, id: CredentialId) -> Result<Credential, LedgerError> {
+/// Reads a credential, and locks its row until the end of the transaction.
+pub(super) async fn lock(write: &mut Transaction, id: CredentialId) -> Result<Credential, LedgerError> {
     let lock = if write.dialect() == Dialect::Postgres { " FOR UPDATE" } else { "" };
     let mut parameters = Parameters::default();
     let key = parameters.add(rows::text(id));

@@ -1,16 +1,20 @@
-//! Seals passwords anew, so that old keys can be withdrawn.
+//! Seals passwords anew, so that old keys can be withdrawn, and removes those whose key is lost.
 
 use std::collections::BTreeMap;
 
-use database::sealed::{Bound, key_id};
+use database::sealed::{Begins, Bound, SealedColumn, key_id};
 use database::{Parameters, Value};
 use registry_account::name::CredentialId;
 
-use super::handle::{Ledger, LedgerError};
-use super::rows::{self, COLUMNS};
+use super::handle::{Ledger, LedgerError, add_event};
+use super::model::{Outcome, Statement};
+use super::orders::lock;
+use super::rows::{self, NewEvent};
+use super::write::wake;
+use crate::reason::Reason;
 
-/// Number of rows that are read at once.
-const BATCH: usize = 100;
+/// The sealed passwords.
+const PASSWORDS: SealedColumn = SealedColumn { table: "credentials", column: "password" };
 
 /// The outcome of a pass over all passwords.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,27 +31,17 @@ impl Ledger {
     /// Seals every password with the first key that is not. A password that is changed meanwhile stays as it is.
     pub async fn rekey(&self) -> Result<Rekeyed, LedgerError> {
         let (mut done, mut after) = (Rekeyed::default(), String::new());
+        let Some(current) = self.keyring().beginning() else { return Ok(done) };
         loop {
-            let mut parameters = Parameters::default();
-            let from = parameters.add(Value::Text(after.clone()));
-            let sql = format!(
-                "SELECT {COLUMNS}, password FROM credentials WHERE password IS NOT NULL AND id > {from} ORDER BY id LIMIT {BATCH}"
-            );
-            let rows = self.database().fetch(sql, parameters).await?;
-            if rows.is_empty() {
-                return Ok(done);
-            }
-            for row in rows {
-                let credential = rows::credential(&row)?.credential;
-                let sealed = row.text(11)?;
-                after = credential.id.to_string();
-                if self.keyring().is_current(&sealed) {
-                    continue;
-                }
-                let binding = credential.binding();
-                match self.keyring().reseal(Bound::to(&binding), &sealed, Bound::to(&binding)) {
-                    Ok(resealed) => done.resealed += usize::from(self.reseal(credential.id, sealed, resealed).await?),
-                    Err(_unopened) => done.unopened.push(credential.id),
+            let ids = PASSWORDS.ids(self.database(), Begins::Otherwise(&current), &after).await?;
+            let Some(last) = ids.last() else { return Ok(done) };
+            after.clone_from(last);
+            for id in &ids {
+                let id = rows::id(id)?;
+                match self.reseal(id).await? {
+                    Some(true) => done.resealed += 1,
+                    Some(false) => done.unopened.push(id),
+                    None => {}
                 }
             }
         }
@@ -55,23 +49,84 @@ impl Ledger {
 
     /// Counts the passwords by the id of the key that seals them.
     pub async fn keys_in_use(&self) -> Result<BTreeMap<String, u64>, LedgerError> {
-        let sql = "SELECT password FROM credentials WHERE password IS NOT NULL".to_owned();
-        let mut keys = BTreeMap::new();
-        for row in self.database().fetch(sql, Parameters::default()).await? {
-            let sealed = row.text(0)?;
-            *keys.entry(key_id(sealed.split('.').next().unwrap_or_default())).or_default() += 1;
-        }
-        Ok(keys)
+        Ok(PASSWORDS.by_key(self.database()).await?)
     }
 
-    /// Returns true if the sealed text was replaced. The version of the row stays: nothing that is decided on has changed.
-    async fn reseal(&self, id: CredentialId, from: String, to: String) -> Result<bool, LedgerError> {
-        let mut parameters = Parameters::default();
-        let [to, id, from] = [Value::Text(to), rows::text(id), Value::Text(from)].map(|value| parameters.add(value));
+    /// Erases every password that is sealed with a lost key, and returns their credentials. A cluster that still waits for its
+    /// credential gets another one; one that has it keeps it.
+    pub async fn remove_lost(&self, key: &str, statement: &Statement<'_>) -> Result<Vec<CredentialId>, LedgerError> {
+        let mut removed = Vec::new();
+        let beginnings = PASSWORDS.by_beginning(self.database()).await?;
+        for beginning in beginnings.keys().filter(|beginning| key_id(beginning) == key) {
+            let mut after = String::new();
+            loop {
+                let ids = PASSWORDS.ids(self.database(), Begins::With(beginning), &after).await?;
+                let Some(last) = ids.last() else { break };
+                after.clone_from(last);
+                for id in &ids {
+                    let id = rows::id(id)?;
+                    removed.extend(self.erase_lost(id, beginning, statement).await?.then_some(id));
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Seals a password anew: true if it was, false if it cannot be opened, `None` if it has changed. The version of the row
+    /// stays: nothing that is decided on has changed.
+    async fn reseal(&self, id: CredentialId) -> Result<Option<bool>, LedgerError> {
         let mut write = self.database().begin().await?;
-        let sql = format!("UPDATE credentials SET password = {to} WHERE id = {id} AND password = {from}");
-        let changed = write.execute(sql, parameters).await?;
+        let credential = lock(&mut write, id).await?;
+        let mut parameters = Parameters::default();
+        let key = parameters.add(rows::text(id));
+        let found = write.fetch(format!("SELECT password FROM credentials WHERE id = {key}"), parameters).await?;
+        let sealed = found.first().map(|row| row.optional_text(0)).transpose()?.flatten();
+        let Some(sealed) = sealed.filter(|sealed| !self.keyring().is_current(sealed)) else { return Ok(None) };
+        let binding = credential.binding();
+        let Ok(resealed) = self.keyring().reseal(Bound::to(&binding), &sealed, Bound::to(&binding)) else {
+            return Ok(Some(false));
+        };
+        let mut parameters = Parameters::default();
+        let [resealed, id] = [Value::Text(resealed), rows::text(id)].map(|value| parameters.add(value));
+        write.execute(format!("UPDATE credentials SET password = {resealed} WHERE id = {id}"), parameters).await?;
         write.commit().await?;
-        Ok(changed > 0)
+        Ok(Some(true))
+    }
+
+    /// Erases a password that begins so. Returns false if it has changed. A credential of the pool is given up with it.
+    async fn erase_lost(
+        &self,
+        id: CredentialId,
+        beginning: &str,
+        statement: &Statement<'_>,
+    ) -> Result<bool, LedgerError> {
+        let mut write = self.database().begin().await?;
+        let mut credential = lock(&mut write, id).await?;
+        if credential.cluster.is_none() && !credential.state.is_over() {
+            credential.record.given_up = Some(Reason::PasswordLost);
+        }
+        let mut parameters = Parameters::default();
+        let sql = format!(
+            "UPDATE credentials SET password = NULL, record = {} WHERE id = {} AND {} = {}",
+            parameters.add(rows::record(&credential.record)?),
+            parameters.add(rows::text(id)),
+            PASSWORDS.beginning(write.dialect()),
+            parameters.add(Value::Text(beginning.to_owned())),
+        );
+        if write.execute(sql, parameters).await? == 0 {
+            return Ok(false);
+        }
+        wake(&mut write, id, None, statement.now).await?;
+        let event = NewEvent {
+            credential: &credential,
+            actor: statement.actor,
+            action: "RemoveLostPassword",
+            outcome: Outcome::Recorded,
+            reason: Reason::PasswordLost,
+            remark: Some(statement.reason),
+        };
+        add_event(&mut write, &event, statement.now).await?;
+        write.commit().await?;
+        Ok(true)
     }
 }

@@ -4,7 +4,7 @@ use database::{Parameters, Transaction, Value};
 use jiff::Timestamp;
 use registry_account::name::CredentialId;
 
-use super::claim::key;
+use super::claim::{key, micros};
 use super::handle::{Ledger, LedgerError, add_event};
 use super::model::{Change, Claimed, Outcome, Password, Reservation, Slot};
 use super::rows::{self, COLUMNS, NewEvent, Versioned, action_name};
@@ -30,9 +30,10 @@ impl Ledger {
             }
             Password::Erase => "password = NULL, ".to_owned(),
         };
-        let [state, reason, record, lane, due] = [
+        let [state, reason, published, record, lane, due] = [
             rows::text(change.state),
             rows::text(change.standing),
+            change.record.published.map_or(Value::NoNumber, micros),
             rows::record(&change.record)?,
             rows::lane(change.lane),
             rows::due(change.due),
@@ -41,8 +42,8 @@ impl Ledger {
         let slot = if change.instead.is_some() { "slot = NULL, " } else { "" };
         let (id, version) = key(&mut parameters, claimed);
         let sql = format!(
-            "UPDATE credentials SET {password}{slot}state = {state}, reason = {reason}, record = {record}, lane = {lane}, \
-             due = {due}, leased_by = NULL, leased_until = 0, version = version + 1 WHERE id = {id} AND version = {version}"
+            "UPDATE credentials SET {password}{slot}state = {state}, reason = {reason}, published = {published}, record = {record}, \
+             lane = {lane}, due = {due}, leased_by = NULL, leased_until = 0, version = version + 1 WHERE id = {id} AND version = {version}"
         );
         let mut write = self.database().begin().await?;
         if write.execute(sql, parameters).await? == 0 {

@@ -50,7 +50,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let username = self.credential.record.login.clone();
         let login = username.zip(password).map(|(username, password)| Login { username, password });
         // Without a password there is nothing to try or to publish.
-        login.ok_or(Trouble::GiveUp(Reason::AccountLost))
+        login.ok_or(Trouble::GiveUp(Reason::PasswordLost))
     }
 
     async fn create(&self) -> Result<Effect, Trouble> {
@@ -181,7 +181,10 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             record.probed.filter(|_| record.evidence.first_pull.is_none()).map_or(window, |probed| probed.min(window));
         let usage = self.served.registry.usage(&self.credential.account, since).await;
         let usage = usage.map_err(|error| of_registry(Action::ObserveUsage, &error))?;
-        let Usage { first_pull, last_pull, complete, .. } = usage;
+        let Usage { first_pull, last_pull, complete, requests, .. } = usage;
+        if let Some(more) = requests.checked_sub(1).filter(|more| *more > 0) {
+            self.ledger.pay(&self.credential.registry, more, self.served.rate()).await?;
+        }
         let mut effect = self.effect();
         let evidence = &mut effect.record.evidence;
         if let Some(first) = first_pull.filter(|_| evidence.first_pull.is_none()) {

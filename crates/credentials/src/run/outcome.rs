@@ -59,7 +59,7 @@ pub(super) struct Retry {
 
 impl Trouble {
     pub(super) fn soon(reason: Reason) -> Self {
-        Self::Retry(Retry { reason, slowly: false, after: None })
+        Self::Retry(Retry::soon(reason))
     }
 
     pub(super) fn slowly(reason: Reason) -> Self {
@@ -88,6 +88,10 @@ impl From<LedgerError> for Trouble {
 // === impl Retry ===
 
 impl Retry {
+    pub(super) fn soon(reason: Reason) -> Self {
+        Self { reason, slowly: false, after: None }
+    }
+
     /// Notes a failed attempt in a record.
     pub(super) fn note(&self, record: &mut Record, now: Timestamp, random: f64) {
         record.attempts = record.attempts.saturating_add(1);
@@ -136,8 +140,10 @@ pub(super) fn of_probe(finding: Finding, attempts: u32) -> Result<(), Trouble> {
     match finding.verdict {
         Verdict::Pulls => Ok(()),
         Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
-        _ if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::ProbeRefused)),
-        _ => Err(Trouble::slowly(Reason::ProbeRefused)),
+        Verdict::Refused if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::LoginRefused)),
+        Verdict::Refused => Err(Trouble::slowly(Reason::LoginRefused)),
+        _ if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::PullNotPermitted)),
+        _ => Err(Trouble::slowly(Reason::PullNotPermitted)),
     }
 }
 

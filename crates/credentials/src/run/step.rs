@@ -6,10 +6,11 @@ use tokio::time::timeout;
 
 use super::act::Act;
 use super::clusters::Clusters;
-use super::outcome::{Effect, Trouble};
+use super::outcome::{Effect, Retry, Trouble};
 use super::served::{Served, later};
 use super::worker::{RunError, Worker};
 use crate::credential::{Credential, DocumentSeen, Naming, Record, Successor};
+use crate::decide::budget::MAX_WAIT;
 use crate::decide::{self, Facts, Step};
 use crate::ledger::{Call, Change, Claimed, Fresh, Outcome, Password, Start, Started};
 use crate::reason::Reason;
@@ -149,8 +150,11 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
                 result.reason = retry.reason;
             }
             Trouble::Exhausted(delay) => {
-                self.ledger.block(&credential.registry, later(now, *delay)).await?;
+                self.ledger.block(&credential.registry, later(now, *(delay.min(&MAX_WAIT)))).await?;
                 result.reason = Reason::RateLimited;
+                if decide::lane(credential, action) == Lane::BreakGlass {
+                    Retry::soon(Reason::RateLimited).note(&mut result.record, now, self.sources.fraction());
+                }
             }
             Trouble::NameSpent => {
                 (result.state, result.reason) = (State::Spent, Reason::NameSpent);

@@ -43,7 +43,7 @@ pub(super) struct Assignment<'a, R, C> {
 impl<R: Registry, C: Clusters> Assignment<'_, R, C> {
     /// Assigns until `stop`: from the change stream at once, and from complete lists what was missed.
     pub(super) async fn run(&self, stop: &CancellationToken) {
-        let mut known = BTreeSet::new();
+        let (mut known, mut is_listed) = (BTreeSet::new(), false);
         let query = WatchQuery { search: self.search.clone(), ..WatchQuery::default() };
         let mut changes = self.client.watch(CLUSTERS, query, stop.clone());
         let mut health = changes.health();
@@ -58,18 +58,23 @@ impl<R: Registry, C: Clusters> Assignment<'_, R, C> {
                         self.assign(&cluster, &mut known).await;
                     }
                 }
-                Ok(()) = health.changed() => self.show(&health.borrow_and_update()),
-                _now = ticks.tick() => if !self.resync(&mut known, stop).await {
-                    ticks.reset_after(RETRY);
-                },
+                Ok(()) = health.changed() => self.show(&health.borrow_and_update(), is_listed),
+                _now = ticks.tick() => {
+                    is_listed = self.resync(&mut known, stop).await;
+                    if !is_listed {
+                        ticks.reset_after(RETRY);
+                    }
+                }
             }
         }
     }
 
-    fn show(&self, health: &Health) {
+    /// Shows the failure of the change stream. That it works shows nothing, as long as the last complete list has failed.
+    fn show(&self, health: &Health, is_listed: bool) {
         let problem = match health {
             Health::Failing(error) => Some(error.to_string()),
-            Health::Connecting | Health::Streaming | Health::Polling => None,
+            Health::Connecting | Health::Streaming | Health::Polling if is_listed => None,
+            Health::Connecting | Health::Streaming | Health::Polling => return,
         };
         self.problem.send_if_modified(|known| {
             let changes = *known != problem;

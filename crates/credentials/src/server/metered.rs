@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use registry_account::contract::{
@@ -10,13 +11,24 @@ use registry_account::contract::{
 use registry_account::error::{AccountError, ErrorKind};
 use registry_account::name::{AccountName, Image};
 use registry_account::probe::{Finding, Verdict};
+use tokio::time::Instant;
 
 use crate::credential::RegistryName;
 use crate::metrics::{FinishedCall, Metrics};
 
+/// Time for which a failure counts, while this replica makes no call: another one may have made the next, which succeeded. A call
+/// that failed is made again within it.
+const MEMORY: Duration = Duration::from_mins(15);
+
 /// The failures of registries that have not answered as they should since; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Failing(Arc<Mutex<BTreeMap<RegistryName, String>>>);
+pub struct Failing(Arc<Mutex<BTreeMap<RegistryName, Failure>>>);
+
+#[derive(Debug)]
+struct Failure {
+    line: String,
+    at: Instant,
+}
 
 /// A registry whose calls are counted.
 #[derive(Clone, Debug)]
@@ -32,14 +44,15 @@ pub struct Metered<R> {
 impl Failing {
     /// Returns the failures of registries, as one line each.
     pub fn lines(&self) -> Vec<String> {
-        let failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        failing.iter().map(|(registry, failure)| format!("registry {registry}: {failure}")).collect()
+        let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.retain(|_registry, failure| failure.at.elapsed() < MEMORY);
+        failing.iter().map(|(registry, failure)| format!("registry {registry}: {}", failure.line)).collect()
     }
 
     fn note(&self, registry: &RegistryName, failure: Option<String>) {
         let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match failure {
-            Some(failure) => drop(failing.insert(registry.clone(), failure)),
+            Some(line) => drop(failing.insert(registry.clone(), Failure { line, at: Instant::now() })),
             None => drop(failing.remove(registry)),
         }
     }
@@ -173,8 +186,8 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_failure_is_known_until_the_registry_answers() {
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_known_until_the_registry_answers_or_for_a_time() {
         let queries = database::QueryMeter::new(&[]);
         let metrics = Metrics::register(&mut Metrified::default(), &queries);
         let (memory, failing) = (MemoryRegistry::new(), Failing::default());
@@ -187,5 +200,11 @@ mod tests {
         assert_eq!(failing.lines(), [format!("registry quay: {error}")]);
         assert!(registry.list(None).await.is_ok());
         assert_eq!(failing.lines(), [""; 0]);
+        failing.note(&"quay".parse().unwrap(), Some("away".to_owned()));
+        let second = Duration::from_secs(1);
+        tokio::time::advance(MEMORY.saturating_sub(second)).await;
+        assert_eq!(failing.lines(), ["registry quay: away"]);
+        tokio::time::advance(second).await;
+        assert_eq!(failing.lines(), [""; 0], "another replica may have called it since");
     }
 }

@@ -110,11 +110,28 @@ fn all_faults_are_listed_at_once() {
         "database.password",
         "clients.hyperfleet_api.base_url",
         "registries[1].name",
+        "registries[1].search",
         "registries[2].name",
         "registries[2].organization",
         "registries[2].team",
     ];
     assert_eq!(keys, expected, "{faults:?}");
+}
+
+#[rstest]
+#[case::both_have_a_search("search: \"labels.a = '1'\"", "search: \"labels.a = '2'\"", true)]
+#[case::one_has_none("search: \"labels.a = '1'\"", "prefix: fl", false)]
+#[case::other_host("prefix: fl", "host: images.example", true)]
+fn registries_share_a_host_only_if_each_has_a_search(#[case] one: &str, #[case] other: &str, #[case] accepted: bool) {
+    let registry = |name: &str, more: &str| {
+        let more = format!("image: fleet/release, {more}");
+        QUAY.replace("name: quay", name).replace("image: fleet/release", &more)
+    };
+    let file = format!("registries: [{}, {}]", registry("name: one", one), registry("name: two", other));
+    let faults = plan(&file, &Variables::new()).err().unwrap_or_default();
+    let expected = "registries[1].search: registry one has the host quay.io too, and a pull secret has one entry for a host: \
+                    give both a search, so that no cluster is in both";
+    assert_eq!(faults.first().map(String::as_str), (!accepted).then_some(expected));
 }
 
 #[test]

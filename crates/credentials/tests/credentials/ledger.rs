@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use credentials::credential::Record;
+use credentials::decide::Grant;
 use credentials::ledger::{
     Call, Change, Claim, Claimed, Filter, Fresh, Outcome, Password, Reservation, Slot, Start, Started,
 };
@@ -107,12 +108,12 @@ async fn replicas_share_the_calls_of_a_registry(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     reserve(&rig, 20).await;
     let (one, other, registry) = (rig.database.ledger(&[1]), rig.database.replica(), Rig::registry());
-    let call = Some(Call { lane: Lane::Refill, per_minute: 60 });
+    let call = Call { lane: Lane::Refill, per_minute: 60 };
     let mut granted = 0;
     for turn in 0..20 {
         let ledger = if turn % 2 == 0 { &one } else { &other };
         let mut claimed = ledger.claim(&claim("any", &registry, 0)).await.unwrap().unwrap();
-        match ledger.begin(&mut claimed, &start(Action::Create, call, 0)).await.unwrap() {
+        match ledger.begin(&mut claimed, &start(Action::Create, Some(call), 0)).await.unwrap() {
             Started::Recorded => granted += 1,
             Started::NoCall(until) => {
                 assert_eq!(until, second(1));
@@ -122,6 +123,9 @@ async fn replicas_share_the_calls_of_a_registry(#[case] kind: Kind) {
         }
     }
     assert_eq!(granted, 6, "the lead of refills at 60 calls a minute");
+    // A look at the usage of ten requests is a call, and nine that are paid for.
+    one.pay(&registry, 9, 60).await.unwrap();
+    assert_eq!(other.take_call(&registry, call, second(0)).await.unwrap(), Grant::Wait(second(10)));
     one.block(&registry, second(90)).await.unwrap();
     one.block(&registry, second(80)).await.unwrap();
     assert_eq!(other.budget(&registry).await.unwrap().blocked_until, second(90));

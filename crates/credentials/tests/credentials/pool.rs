@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use credentials::decide::Eta;
+use credentials::ledger::Statement;
 use credentials::reason::Reason;
 use credentials::run::Turn;
 use credentials::state::{Lane, State};
+use registry_account::probe::{Cause, Finding, Place, Verdict};
 use registry_account::{ErrorKind, Fault, Operation};
 use rstest::rstest;
 
@@ -96,6 +98,46 @@ async fn a_failure_leaves_its_reason_and_counts(#[case] kind: ErrorKind, #[case]
     let found = rig.get(first.id).await;
     assert_eq!((found.state, found.reason, found.record.attempts), (State::Reserved, reason, 1));
     assert!(found.record.retry_at.unwrap() > rig.world.registry.now());
+}
+
+#[rstest]
+#[case::login(Verdict::Refused, Reason::LoginRefused)]
+#[case::permission(Verdict::NotPermitted, Reason::PullNotPermitted)]
+#[case::no_answer(Verdict::Inconclusive, Reason::Retrying)]
+#[tokio::test]
+async fn a_probe_that_is_not_served_has_its_reason(#[case] verdict: Verdict, #[case] reason: Reason) {
+    let Some(rig) = Rig::new(Kind::Sqlite).await else { return };
+    let worker = rig.worker("one");
+    let first = rig.assign(&rig.cluster("cls-1"), None).await;
+    rig.world.registry.inject_finding(Finding { verdict, place: Place::TokenEndpoint, cause: Cause::NoProof });
+    while rig.get(first.id).await.record.attempts == 0 {
+        rig.turn(&worker).await;
+    }
+    let found = rig.get(first.id).await;
+    assert_eq!((found.state, found.reason), (State::Permitted, reason));
+}
+
+#[tokio::test]
+async fn a_revocation_at_once_is_tried_at_a_registry_that_is_exhausted() {
+    let Some(rig) = Rig::new(Kind::Sqlite).await else { return };
+    let (worker, cluster) = (rig.worker("one"), rig.cluster("cls-1"));
+    let first = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, first.id, State::Adopted).await;
+    let statement = Statement { actor: "ann", reason: "leaked", now: rig.world.registry.now() };
+    *rig.world.may_delete_in_use.lock().unwrap() = true;
+    worker.ledger.revoke(first.id, &statement).await.unwrap();
+    rig.world.registry.inject(Operation::Delete, Fault::Before(ErrorKind::QuotaExceeded));
+    while rig.get(first.id).await.reason != Reason::RateLimited {
+        rig.turn(&worker).await;
+    }
+    let (found, now) = (rig.get(first.id).await, rig.world.registry.now());
+    let blocked = worker.ledger.budget(&Rig::registry()).await.unwrap().blocked_until;
+    assert!(found.record.retry_at.unwrap() < blocked && blocked > now, "{found:?} {blocked}");
+    while rig.get(first.id).await.record.last_delete.is_none() {
+        rig.world.registry.advance(Duration::from_secs(1));
+        worker.turn(&Rig::registry()).await.unwrap();
+    }
+    assert!(rig.world.registry.now() < blocked, "it was deleted while other calls wait");
 }
 
 #[tokio::test]

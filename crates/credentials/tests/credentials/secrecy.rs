@@ -1,6 +1,9 @@
 //! No password is in the tables, in events, errors or `Debug`; sealed ones are bound to their place and sealed anew.
 
-use credentials::ledger::LedgerError;
+use std::collections::BTreeMap;
+
+use credentials::ledger::{Filter, LedgerError, Statement};
+use credentials::reason::Reason;
 use credentials::state::State;
 use database::Parameters;
 use rstest::rstest;
@@ -36,6 +39,51 @@ async fn no_password_is_printed_or_stored_in_clear(#[case] kind: Kind) {
     for text in tables.iter().chain([&debug]) {
         assert!(text.len() > 100 && !text.contains(PASSWORD), "{text}");
     }
+}
+
+/// One cluster waits for its credential, one has it, one credential is in the pool: all their passwords are lost.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_lost_key_costs_no_cluster_its_credential(#[case] kind: Kind) {
+    let Some(mut rig) = Rig::new(kind).await else { return };
+    rig.pool = 2;
+    let (has, waits, worker) = (rig.cluster("cls-1"), rig.cluster("cls-2"), rig.worker("one"));
+    let had = rig.assign(&has, None).await;
+    rig.until(&worker, &has, had.id, State::Adopted).await;
+    while worker.ledger.pool(&Rig::registry()).await.unwrap().ready < 2 {
+        worker.refill(&Rig::registry()).await.unwrap();
+        rig.turn(&worker).await;
+    }
+    let waiting = rig.assign(&waits, None).await;
+    assert_eq!((waiting.state, waiting.has_password), (State::Probed, true));
+    let statement = Statement { actor: "ann", reason: "the disk is gone", now: rig.world.registry.now() };
+    let ledger = rig.database.ledger(&[2]);
+    assert_eq!(ledger.remove_lost("key-2", &statement).await.unwrap(), []);
+    assert_eq!(ledger.remove_lost("key-1", &statement).await.unwrap().len(), 3);
+    assert_eq!(ledger.keys_in_use().await.unwrap(), BTreeMap::new());
+    let worker = rig.worker_on("two", ledger);
+    for _turn in 0..300 {
+        worker.refill(&Rig::registry()).await.unwrap();
+        rig.turn(&worker).await;
+        rig.live(&has);
+        rig.live(&waits);
+    }
+    assert_eq!(rig.get(had.id).await.state, State::Adopted, "it is in use");
+    let lost = rig.get(waiting.id).await;
+    assert_eq!((lost.state, lost.record.given_up), (State::WaitedOut, Some(Reason::PasswordLost)));
+    let another = rig.assign(&waits, None).await;
+    assert!(another.id != waiting.id && another.state == State::Adopted, "{another:?}");
+    let events = worker.ledger.events(waiting.id).await.unwrap();
+    let removed = events.iter().find(|event| event.action == "RemoveLostPassword").unwrap();
+    assert_eq!((removed.actor.as_str(), removed.remark.as_deref()), ("ann", Some("the disk is gone")));
+    let pooled = worker.ledger.pool(&Rig::registry()).await.unwrap();
+    assert_eq!((pooled.ready, pooled.in_progress), (2, 0), "the pool is filled anew");
+    let filter = Filter { state: Some(State::Pooled), ..Filter::default() };
+    let pool = worker.ledger.list(&filter).await.unwrap();
+    assert!(pool.iter().all(|credential| credential.has_password));
+    rig.check(&[&had, &another, &pool[0], &pool[1]]).await;
 }
 
 #[rstest]

@@ -43,7 +43,7 @@ async fn content(rig: &Rig, path: &str) -> Answer {
 }
 
 /// The keys of the stored pull secrets, with their numbers.
-async fn in_use(rig: &Rig) -> Vec<(String, i64)> {
+async fn in_use(rig: &Rig) -> Vec<(String, u64)> {
     let store = rig.database.store();
     let used = rekey::keys_in_use(&store).await.unwrap();
     store.database().close().await;

@@ -14,9 +14,9 @@ use hyperfleet_api::spec_schema::SpecSchemas;
 use hyperfleet_api::store::Store;
 use hyperfleet_api::store::schema::SCHEMA;
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::cli::OutputFormat;
+use crate::rekeyed::Rekeyed;
 
 /// Encrypts every stored pull secret with the first key; exits with 1 if some cannot be decrypted.
 pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings, format: OutputFormat) -> anyhow::Result<ExitCode> {
@@ -45,17 +45,7 @@ pub(super) fn rekey(lost_key: Option<&str>, settings: &Settings, format: OutputF
             output::note(format_args!("error: the pull secret of {id} cannot be decrypted and stays as it is"));
         }
         let keys = keys_in_use(&store).await?;
-        if format == OutputFormat::Json {
-            let (done, failed) = (done.resealed, &done.unopened);
-            let keys: serde_json::Map<_, _> = keys.into_iter().map(|(key, number)| (key, number.into())).collect();
-            let document = json!({ "encryptedAnew": done, "failed": failed, "removed": removed, "keys": keys });
-            output::print(format_args!("{document:#}\n"))?;
-        } else {
-            for (key, number) in keys {
-                output::print(format_args!("{key} {number}\n"))?;
-            }
-        }
-        Ok(if done.unopened.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Rekeyed { done: done.resealed, failed: done.unopened, removed, keys }.print(format)
     })
 }
 

@@ -55,6 +55,10 @@ pub(crate) enum CredentialsCommand {
     ///
     /// Exits with 0 if there are none, with 1 if there are some.
     Sweep(SweepArguments),
+    /// Seal every password of the ledger with the first key, as the service does every ten minutes
+    ///
+    /// Prints the keys in use. Exits with 1 if a password cannot be opened.
+    Rekey(RekeyLedgerArguments),
 }
 
 /// Arguments of `credentials list`.
@@ -188,6 +192,26 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) registry: Option<RegistryName>,
     /// A table for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of `credentials rekey`.
+#[derive(Debug, Args)]
+pub(crate) struct RekeyLedgerArguments {
+    /// First erase every password that is sealed with this key, which is lost; clusters that have theirs keep it, the others get
+    /// another credential
+    #[arg(long, value_name = "ID", requires = "reason")]
+    pub(crate) remove_lost_key: Option<String>,
+    /// The reason for the removal, in your words; it is recorded
+    #[arg(long, value_name = "TEXT", requires = "remove_lost_key")]
+    pub(crate) reason: Option<String>,
+    /// The person who orders it; recorded [default: the variable USER]
+    #[arg(long = "as", value_name = "PERSON", requires = "remove_lost_key")]
+    pub(crate) actor: Option<String>,
+    /// Lines for people, or JSON
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
     #[command(flatten)]

@@ -72,9 +72,7 @@ impl Client {
         };
         let connections = Connections::new(server)
             .map_err(|error| AccountError::new(Operation::Connect, address, ErrorKind::Invalid).with_detail(error))?;
-        let authority = address.split_once("://").map_or(address, |(_scheme, rest)| rest);
-        let authority = authority.split('/').next().unwrap_or(authority).to_owned();
-        let host = settings.host.clone().unwrap_or(authority);
+        let host = settings.host().to_owned();
         Ok(Self { connections, settings, host })
     }
 

@@ -14,7 +14,7 @@ use crate::contract::Usage;
 use crate::error::AccountError;
 
 /// Maximum number of pages of the log that one call reads; Quay's pages have 20 entries.
-const MAX_PAGES: usize = 50;
+const MAX_PAGES: u32 = 50;
 
 /// One page of the log, newest entries first.
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ pub(super) fn probe_user_agent() -> String {
     format!("{REGISTRY_PROBE}/{}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Reads the usage of the account of a call.
+/// Reads the usage of the account of a call; see [`Registry::usage`](crate::contract::Registry::usage).
 pub(super) async fn usage(call: &Call<'_>, since: Timestamp) -> Result<Usage, AccountError> {
     // The log has whole seconds.
     let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
@@ -59,7 +59,8 @@ pub(super) async fn usage(call: &Call<'_>, since: Timestamp) -> Result<Usage, Ac
     let organization = &call.client.settings.organization;
     let first = format!("organization/{organization}/logs?performer={performer}&starttime={day}");
     let (mut usage, mut path) = (Usage::none(), first.clone());
-    for _page in 0..MAX_PAGES {
+    for request in 1..=MAX_PAGES {
+        usage.requests = request;
         let answer = call.send(&Request::new("list_logs", Method::GET, path)).await?;
         if answer.status != StatusCode::OK {
             return Err(call.refused(&answer));
@@ -76,6 +77,9 @@ pub(super) async fn usage(call: &Call<'_>, since: Timestamp) -> Result<Usage, Ac
         match page.next_page {
             Some(next) if !is_past => path = format!("{first}&next_page={}", escaped(&next)),
             _ => return Ok(usage),
+        }
+        if usage.last_pull.is_some() {
+            break;
         }
     }
     usage.complete = false;

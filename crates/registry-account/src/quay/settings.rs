@@ -62,6 +62,20 @@ pub struct OrganizationName(String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamName(String);
 
+// === impl QuaySettings ===
+
+impl QuaySettings {
+    /// Returns the key in `auths`: the host of images, or that of the address with its port.
+    pub fn host(&self) -> &str {
+        if let Some(host) = &self.host {
+            return host;
+        }
+        let address = self.address.as_str();
+        let authority = address.split_once("://").map_or(address, |(_scheme, rest)| rest);
+        authority.split('/').next().unwrap_or(authority)
+    }
+}
+
 // === impl OrganizationName ===
 
 impl OrganizationName {

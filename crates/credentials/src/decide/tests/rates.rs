@@ -9,6 +9,7 @@ use crate::decide::budget::{Budget, Eta, Grant, Work, eta, etas, grant, remainin
 use crate::decide::pool::{Pool, reserve};
 use crate::state::Lane;
 
+const MAX_WAIT_SECONDS: i64 = 900;
 const UNUSED: Budget = Budget { next: Timestamp::UNIX_EPOCH, blocked_until: Timestamp::UNIX_EPOCH };
 
 fn seconds(seconds: i64) -> Timestamp {
@@ -52,9 +53,26 @@ fn calls_keep_the_rate(#[case] per_minute: u32, #[case] lane: Lane) {
 #[test]
 fn a_registry_that_is_exhausted_is_left_alone_until_the_stated_time() {
     let budget = Budget { blocked_until: seconds(30), ..UNUSED };
-    assert_eq!(grant(&budget, 60, Lane::BreakGlass, seconds(29)), Grant::Wait(seconds(30)));
-    assert_eq!(remaining(&budget, 60, Lane::BreakGlass, seconds(29)), 0);
+    assert_eq!(grant(&budget, 60, Lane::NewCluster, seconds(29)), Grant::Wait(seconds(30)));
+    assert_eq!(remaining(&budget, 60, Lane::NewCluster, seconds(29)), 0);
     assert_eq!(grant(&budget, 60, Lane::Audit, seconds(30)), Grant::Granted(seconds(31)));
+}
+
+#[test]
+fn a_revocation_at_once_is_tried_at_a_registry_that_is_exhausted() {
+    let mut budget = Budget { blocked_until: seconds(30), ..UNUSED };
+    assert_eq!(drain(&mut budget, 60, Lane::BreakGlass, seconds(29)), 15, "its rate holds");
+}
+
+#[rstest]
+#[case::granted(Budget { next: seconds(MAX_WAIT_SECONDS + 1), ..UNUSED }, 0)]
+#[case::blocked(Budget { blocked_until: seconds(MAX_WAIT_SECONDS + 1), ..UNUSED }, 0)]
+#[case::near_grants_count(Budget { next: seconds(MAX_WAIT_SECONDS), ..UNUSED }, MAX_WAIT_SECONDS - 11)]
+#[case::near_blocks_count(Budget { blocked_until: seconds(MAX_WAIT_SECONDS), ..UNUSED }, MAX_WAIT_SECONDS)]
+fn a_clock_that_was_ahead_blocks_no_lane(#[case] budget: Budget, #[case] wait: i64) {
+    let expected = if wait == 0 { Grant::Granted(seconds(1)) } else { Grant::Wait(seconds(wait)) };
+    assert_eq!(grant(&budget, 60, Lane::NewCluster, seconds(0)), expected);
+    assert_eq!(remaining(&budget, 60, Lane::NewCluster, seconds(0)) > 0, wait == 0);
 }
 
 #[test]

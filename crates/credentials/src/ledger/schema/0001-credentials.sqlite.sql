@@ -1,5 +1,5 @@
 -- Credentials. `record` holds what is not searched for. Times are microseconds since 1970; a `due` of the greatest number waits
--- for a change. `slot` is the place in the life of a cluster that only one credential has.
+-- for a change. `published` repeats that of the record. `slot` is the place in the life of a cluster that only one credential has.
 CREATE TABLE credentials (
   id           TEXT PRIMARY KEY,
   registry     TEXT NOT NULL,
@@ -10,6 +10,7 @@ CREATE TABLE credentials (
   incarnation  INTEGER,
   replaces     TEXT,
   slot         TEXT,
+  published    INTEGER,
   record       TEXT NOT NULL,
   password     TEXT,
   lane         INTEGER NOT NULL,
@@ -24,6 +25,9 @@ CREATE UNIQUE INDEX credentials_account ON credentials (registry, account);
 CREATE UNIQUE INDEX credentials_slot ON credentials (slot);
 CREATE INDEX credentials_due ON credentials (registry, lane, due);
 CREATE INDEX credentials_state ON credentials (registry, state, id);
+CREATE INDEX credentials_reason ON credentials (registry, state, reason);
+CREATE INDEX credentials_unadopted ON credentials (registry, published) WHERE state = 'Published';
+CREATE INDEX credentials_by_key ON credentials (substr(password, 1, instr(password, '.') - 1), id) WHERE password IS NOT NULL;
 CREATE INDEX credentials_cluster ON credentials (cluster_id, id);
 CREATE INDEX credentials_replaces ON credentials (replaces);
 

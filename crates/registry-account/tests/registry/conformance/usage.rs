@@ -24,7 +24,7 @@ pub(super) async fn pulls_are_counted_with_their_repositories(subject: &Subject<
         assert!(subject.pull(&credential.login()).await);
     }
     let usage = subject.registry.usage(&credential.account.name, since).await.unwrap();
-    assert_eq!((usage.pulls, usage.failed_logins, usage.complete), (3, 0, true));
+    assert_eq!((usage.pulls, usage.failed_logins, usage.requests), (3, 0, 1));
     assert_eq!(usage.repositories, BTreeSet::from([subject.image().repository.to_string()]));
     let (first, last) = (usage.first_pull.unwrap(), usage.last_pull.unwrap());
     assert!(since < first && first < last && last <= subject.now(), "{usage:?}");

@@ -165,7 +165,8 @@ fn entry(kind: &str, minute: u32, agent: &str) -> Value {
 #[tokio::test]
 async fn usage_is_read_page_by_page_until_the_time_asked_for() {
     let pages = [
-        json!({"logs": [entry("pull_repo", 9, "cri-o/1.33"), entry("pull_repo", 8, "pull-secret-probe/0.1.0")], "next_page": "a+/="}),
+        json!({"logs": [entry("login_failure", 9, "cri-o/1.33"), entry("pull_repo", 8, "pull-secret-probe/0.1.0")],
+            "next_page": "a+/="}),
         json!({"logs": [entry("login_failure", 7, "cri-o/1.33"), entry("login_failure", 6, "pull-secret-probe/0.1.0"),
             entry("login_success", 5, "cri-o/1.33")], "next_page": "b"}),
         json!({"logs": [entry("pull_repo", 2, "skopeo"), entry("pull_repo", 1, "skopeo")], "next_page": "c"}),
@@ -182,14 +183,15 @@ async fn usage_is_read_page_by_page_until_the_time_asked_for() {
     .await;
     let usage = quay(fake.address).usage(&name(), time("2026-11-22T10:02:00.5Z")).await.unwrap();
     let expected = Usage {
-        pulls: 2,
+        pulls: 1,
         first_pull: Some(time("2026-11-22T10:02:00Z")),
-        last_pull: Some(time("2026-11-22T10:09:00Z")),
+        last_pull: Some(time("2026-11-22T10:02:00Z")),
         repositories: BTreeSet::from(["fleet/release".to_owned()]),
-        failed_logins: 1,
-        last_failed_login: Some(time("2026-11-22T10:07:00Z")),
-        failed_login_sources: BTreeSet::from(["10.0.0.7".parse().unwrap()]),
+        failed_logins: 2,
+        last_failed_login: Some(time("2026-11-22T10:09:00Z")),
+        failed_login_sources: BTreeSet::from(["10.0.0.7", "10.0.0.9"].map(|source| source.parse().unwrap())),
         complete: true,
+        requests: 3,
     };
     assert_eq!(usage, expected);
 }
@@ -200,10 +202,26 @@ fn page_error() -> Response<String> {
 
 #[tokio::test]
 async fn a_log_without_an_end_is_read_to_a_limit() {
-    let fake =
-        Fake::answering(document(200, &json!({"logs": [entry("pull_repo", 9, "cri-o")], "next_page": "again"}))).await;
+    let page = json!({"logs": [entry("login_failure", 9, "cri-o")], "next_page": "again"});
+    let fake = Fake::answering(document(200, &page)).await;
     let usage = quay(fake.address).usage(&name(), time("2026-11-22T10:00:00Z")).await.unwrap();
-    assert_eq!((usage.complete, usage.pulls, fake.received().len()), (false, 50, 50));
+    let Usage { complete, failed_logins, requests, .. } = usage;
+    assert_eq!((complete, failed_logins, requests, fake.received().len()), (false, 50, 50, 50));
+}
+
+/// The account of a busy cluster has a log of thousands of pulls.
+#[tokio::test]
+async fn a_log_is_read_until_it_has_a_pull() {
+    let pages = [
+        json!({"logs": [entry("login_failure", 9, "cri-o")], "next_page": "next"}),
+        json!({"logs": [entry("pull_repo", 8, "cri-o"), entry("pull_repo", 7, "cri-o")], "next_page": "last"}),
+    ];
+    let answer = move |second: bool| document(200, &pages[usize::from(second)]);
+    let fake = Fake::start(move |request| answer(request.target.contains("next_page=next"))).await;
+    let usage = quay(fake.address).usage(&name(), time("2026-11-22T10:00:00Z")).await.unwrap();
+    let Usage { complete, pulls, requests, last_pull, .. } = usage;
+    assert_eq!((complete, pulls, requests, fake.received().len()), (false, 2, 2, 2));
+    assert_eq!(last_pull, Some(time("2026-11-22T10:08:00Z")));
 }
 
 /// A rotated token is used at once.
