@@ -5,6 +5,7 @@ pub mod credential;
 pub mod facts;
 pub mod pool;
 mod retire;
+pub mod rotation;
 #[cfg(test)]
 mod tests;
 
@@ -12,3 +13,4 @@ pub use budget::{Budget, Eta, Grant, Work, eta, etas, grant};
 pub use credential::{lane, step};
 pub use facts::{Facts, Step};
 pub use pool::{Pool, reserve};
+pub use rotation::{Judged, RotationFacts, RotationStep, judge, obstacle, rotation_eta, rotation_step};

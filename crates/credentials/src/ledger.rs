@@ -1,13 +1,16 @@
 //! The ledger: rows of credentials and append-only events in SQLite or PostgreSQL; passwords sealed.
 
+mod advance;
 mod claim;
 mod handle;
 mod inventory;
 mod model;
 mod orders;
 mod pool;
+mod put_back;
 mod read;
 mod rekey;
+mod rotations;
 mod rows;
 pub mod schema;
 mod write;
@@ -15,7 +18,7 @@ mod write;
 pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};
 pub use model::{
-    Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, Outcome, Password, PoolCounts, Refill,
-    Reservation, Slot, Start, Started, Statement,
+    Advance, Advanced, Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, NewRotation, Outcome,
+    Password, PoolCounts, Refill, Reservation, RotationRequest, Slot, Start, Started, Statement,
 };
 pub use rekey::Rekeyed;

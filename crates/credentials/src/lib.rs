@@ -42,6 +42,8 @@
 //! | No password is in a table, an event, an error or `Debug`; each is bound to its account. | `tests/credentials/secrecy.rs` |
 //! | All faults of the settings are listed at once. | `settings/tests.rs` |
 //! | The program gives, keeps over a kill, and takes away; nothing that it prints is a password. | `crates/pull-secret/tests/program/credentials.rs` |
+//! | A rotation keeps its concurrency, group by group, with any number of replicas; failures stop it; what has begun can be put back. | `decide/tests/rotations.rs`, `tests/credentials/rotations.rs` |
+//! | A lost key costs no cluster its credential. | `tests/credentials/secrecy.rs` |
 //! | Events are only ever added. | `tests/credentials/ledger.rs` |
 //!
 //! ```
@@ -57,6 +59,7 @@ pub mod ledger;
 pub mod metrics;
 pub mod publish;
 pub mod reason;
+pub mod rotation;
 pub mod run;
 pub mod server;
 pub mod settings;

@@ -62,6 +62,8 @@ fleet_model::reasons! {
         AccountLost,
         /// The password cannot be read any more: the account is deleted, another one is reserved.
         PasswordLost,
+        /// The cluster has its former credential again: this one is retired.
+        RolledBack,
         /// A request to create the account, or to publish the credential, may still be on its way.
         AwaitingLateRequest,
         /// The account is disabled; it is deleted later.

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::credential::RegistryName;
 use crate::ledger::schema::COMPONENT;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Advanced, Ledger, LedgerError};
 use crate::metrics::{Metrics, PoolLevel};
 use crate::publish::ApiClusters;
 use crate::run::{Served, Sources, Worker};
@@ -45,6 +45,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of the metrics about the ledger.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
+/// Interval of the steps of rotations.
+const ROTATE_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of the passes that seal passwords anew.
 const REKEY_INTERVAL: Duration = Duration::from_mins(10);
 
@@ -275,7 +277,7 @@ impl Parts<'_> {
         let check = || self.check(&problems);
         let ready = self.readiness.poll(Duration::from_secs(1), check);
         let checkpoints = self.ledger().database().make_checkpoints();
-        tokio::join!(join_all(assignments), ready, checkpoints, self.measure(), self.reseal());
+        tokio::join!(join_all(assignments), ready, checkpoints, self.measure(), self.reseal(), self.rotate());
     }
 
     async fn check(&self, problems: &[watch::Sender<Option<String>>]) -> Readiness {
@@ -313,6 +315,26 @@ impl Parts<'_> {
             self.metrics.show_waiting(name, &ledger.work(name).await?);
         }
         Ok(())
+    }
+
+    /// Advances the rotations.
+    async fn rotate(&self) {
+        let mut ticks = interval(ROTATE_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            for registry in self.plan.registries.iter().map(|planned| &planned.name) {
+                match self.worker.rotate(registry).await {
+                    Ok(advanced) if advanced == Advanced::default() => {}
+                    Ok(Advanced { begun, settled, .. }) => {
+                        tracing::info!(operation = "rotate", %registry, begun, settled, "rotation advanced");
+                    }
+                    Err(error) => {
+                        tracing::warn!(operation = "rotate", %registry, cause = causes(&error), "cannot advance; retrying");
+                    }
+                }
+            }
+        }
     }
 
     /// Seals passwords anew whose key is not the first, until an old key can be withdrawn.

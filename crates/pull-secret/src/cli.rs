@@ -31,7 +31,9 @@ pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, Identi
 pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
 pub(crate) use credentials::{
     AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments, OrderArguments,
-    OrderFlags, Part, RekeyLedgerArguments, RevokeArguments, SweepArguments as CredentialsSweepArguments, Target,
+    OrderFlags, Part, RekeyLedgerArguments, RevokeArguments, RotationAbortArguments, RotationCommand,
+    RotationRequestArguments, RotationRules, RotationStartArguments, RotationStatusArguments,
+    SweepArguments as CredentialsSweepArguments, Target,
 };
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{

@@ -5,6 +5,8 @@ mod orders;
 mod page;
 mod rekey;
 mod revoke;
+mod rotation;
+mod rotation_page;
 mod sweep;
 
 use std::process::ExitCode;
@@ -41,6 +43,8 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
             CredentialsCommand::Show(arguments) => show(arguments).await,
             CredentialsCommand::Events(arguments) => events(arguments).await,
             CredentialsCommand::Replace(arguments) => orders::replace(arguments).await,
+            CredentialsCommand::PutBack(arguments) => orders::put_back(arguments).await,
+            CredentialsCommand::Rotation(command) => rotation::rotation(command).await,
             CredentialsCommand::Retire(arguments) => orders::retire(arguments).await,
             CredentialsCommand::Attest(arguments) => orders::attest(arguments).await,
             CredentialsCommand::Revoke(arguments) => revoke::revoke(arguments).await,

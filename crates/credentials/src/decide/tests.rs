@@ -2,3 +2,4 @@
 
 mod credentials;
 mod rates;
+mod rotations;

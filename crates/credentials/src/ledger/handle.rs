@@ -12,7 +12,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::rows::{self, NewEvent, event_insert};
 use super::schema::SCHEMA;
-use crate::credential::Credential;
+use crate::credential::{Credential, RegistryName};
+use crate::rotation::{RotationName, RotationPhase};
 
 /// The ledger; clones share its database.
 #[derive(Clone)]
@@ -45,6 +46,28 @@ pub enum LedgerError {
     /// The credential has no cluster.
     #[error("credential {0} waits in the pool: there is nothing to replace")]
     InPool(CredentialId),
+    /// A rotation has the name.
+    #[error("there is a rotation {0} already: choose another name")]
+    RotationExists(RotationName),
+    /// There is no such rotation.
+    #[error("there is no rotation {0}: `pull-secret credentials rotation status` lists them")]
+    NoRotation(RotationName),
+    /// Another rotation of the registry is not over.
+    #[error("rotation {name} of registry {registry} is not over: wait for its end, or abort it")]
+    RotationOpen {
+        /// The registry.
+        registry: RegistryName,
+        /// The other one.
+        name: RotationName,
+    },
+    /// The rotation is over.
+    #[error("rotation {name} is over ({phase}): start another one")]
+    RotationOver {
+        /// Its name.
+        name: RotationName,
+        /// Its phase.
+        phase: RotationPhase,
+    },
     /// The credential is beyond that.
     #[error("credential {0} is being retired or is over: nothing can be changed any more")]
     TooLate(CredentialId),

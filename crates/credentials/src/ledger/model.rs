@@ -7,6 +7,7 @@ use secrecy::SecretString;
 use crate::credential::{ClusterRef, Credential, Record, RegistryName};
 use crate::decide::Budget;
 use crate::reason::Reason;
+use crate::rotation::{Candidate, RotationName, RotationPlan};
 use crate::state::{Action, Lane, State};
 
 fleet_model::reasons! {
@@ -237,6 +238,67 @@ pub struct Statement<'a> {
     pub reason: &'a str,
     /// The time.
     pub now: Timestamp,
+}
+
+/// A rotation that is about to start.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRotation<'a> {
+    /// Its name.
+    pub name: &'a RotationName,
+    /// The registry.
+    pub registry: &'a RegistryName,
+    /// Its rules.
+    pub plan: &'a RotationPlan,
+    /// The clusters of each group.
+    pub groups: &'a [Vec<Candidate>],
+}
+
+/// A request of a person about a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotationRequest {
+    /// Begin no further cluster.
+    Pause,
+    /// Go on, and tolerate the clusters that have failed.
+    Resume,
+    /// Give it up.
+    Abort {
+        /// True to give clusters on their way their old credential back.
+        put_back: bool,
+    },
+}
+
+/// An advance of the rotation of a registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Advance<'a> {
+    /// The registry.
+    pub registry: &'a RegistryName,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// The result of an advance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Advanced {
+    /// Number of clusters that were begun, or skipped at their turn.
+    pub begun: u64,
+    /// Number of clusters that are done.
+    pub settled: u64,
+    /// True if the rotation itself has moved on.
+    pub moved: bool,
+}
+
+// === impl RotationRequest ===
+
+impl RotationRequest {
+    /// Returns the request as a word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Abort { put_back: false } => "abort",
+            Self::Abort { put_back: true } => "abort and put back",
+        }
+    }
 }
 
 /// The budget of a registry that has none yet.

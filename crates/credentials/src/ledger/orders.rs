@@ -114,7 +114,7 @@ fn is_on_its_way_out(credential: &Credential) -> bool {
     is_revoked || credential.state == State::Retiring || credential.state.is_over()
 }
 
-fn order(statement: &Statement<'_>, break_glass: bool) -> Order {
+pub(super) fn order(statement: &Statement<'_>, break_glass: bool) -> Order {
     let Statement { actor, reason, now } = *statement;
     Order { actor: actor.to_owned(), reason: reason.to_owned(), at: now, break_glass }
 }

@@ -115,10 +115,11 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     }
 
     /// Returns true for a user that the ledger does not know, for the account of another cluster or incarnation, whose pull
-    /// secret was copied, and for one that this credential replaces, directly or not.
+    /// secret was copied, for one that is given up, and for one that this credential replaces, directly or not.
     async fn may_replace(&self, user: &str) -> Result<bool, Trouble> {
         let Some(found) = self.ledger.of_login(&self.credential.registry, user).await? else { return Ok(true) };
-        if found.cluster != self.credential.cluster {
+        // A credential that was put back replaces the newer one.
+        if found.cluster != self.credential.cluster || found.record.given_up.is_some() {
             return Ok(true);
         }
         let mut before = self.credential.replaces;

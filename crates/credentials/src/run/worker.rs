@@ -14,7 +14,7 @@ use super::served::{Served, Sources, later};
 use crate::credential::{ClusterRef, Credential, RegistryName};
 use crate::decide::budget::remaining;
 use crate::decide::{Eta, etas};
-use crate::ledger::{Claim, Fresh, Ledger, LedgerError, PoolCounts, Refill, Slot};
+use crate::ledger::{Advance, Advanced, Claim, Fresh, Ledger, LedgerError, PoolCounts, Refill, Slot};
 use crate::state::Lane;
 
 /// Time between two looks for work, where there was none.
@@ -124,6 +124,13 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
         let now = self.sources.now();
         let refill = Refill { registry, target: served.pool, per_minute: served.rate(), actor: &self.name, now };
         Ok(self.ledger.refill(&refill, &mut || self.sources.fresh(&served.prefix)).await?)
+    }
+
+    /// Advances the rotation of a registry that runs, if there is one.
+    pub async fn rotate(&self, registry: &RegistryName) -> Result<Advanced, RunError> {
+        let served = self.served(registry)?;
+        let advance = Advance { registry, now: self.sources.now() };
+        Ok(self.ledger.advance_rotation(&advance, &mut || self.sources.fresh(&served.prefix)).await?)
     }
 
     /// Returns the times at which the calls of a registry that wait now are made, by lane.

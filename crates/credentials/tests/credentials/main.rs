@@ -1,6 +1,6 @@
 //! The ledger and its worker on SQLite and on a real PostgreSQL, with registries and clusters in memory.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod database;
 mod kills;
@@ -9,6 +9,7 @@ mod people;
 mod pool;
 mod replicas;
 mod rig;
+mod rotations;
 mod secrecy;
 mod sweep;
 mod world;

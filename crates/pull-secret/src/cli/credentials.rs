@@ -1,9 +1,11 @@
 //! `pull-secret credentials`: its commands, and its flags as the table of settings has them.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use credentials::credential::RegistryName;
+use credentials::rotation::{RotationName, Window};
 use credentials::settings::table::TABLE;
 use credentials::state::State;
 use daemon::settings::duration;
@@ -43,6 +45,13 @@ pub(crate) enum CredentialsCommand {
     ///
     /// The same order again prints the same one.
     Replace(OrderArguments),
+    /// Give the cluster of a credential that is being replaced this one back, as long as its account lives
+    ///
+    /// It is published and adopted anew; the newer one is retired when nothing uses it any more.
+    PutBack(OrderArguments),
+    /// Replace the credentials of many clusters, in groups, a few at a time
+    #[command(subcommand)]
+    Rotation(RotationCommand),
     /// Order that a credential is retired once nothing uses it; this is the approval that the policy `manual` waits for
     Retire(OrderArguments),
     /// Revoke credentials at once, whatever uses them; nodes that have no other one cannot pull any more
@@ -121,6 +130,110 @@ pub(crate) struct OrderArguments {
     pub(crate) output: OutputFormat,
     #[command(flatten)]
     pub(crate) flags: CredentialsFlags,
+}
+
+/// Commands about rotations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RotationCommand {
+    /// Start a rotation, on which the service works from then on
+    ///
+    /// It replaces credentials that their clusters use; others are left as they are. Without --yes it prints how many clusters are in
+    /// each group, the calls of the registry and the expected end, and changes nothing.
+    Start(Box<RotationStartArguments>),
+    /// Print a rotation's groups, numbers of clusters, failures and expected end; or list all
+    Status(RotationStatusArguments),
+    /// Begin with no further cluster; what has begun is finished
+    Pause(RotationRequestArguments),
+    /// Go on with a rotation that was paused or has stopped; clusters that have failed so far are tolerated
+    Resume(RotationRequestArguments),
+    /// Give a rotation up
+    ///
+    /// Clusters that have their new credential keep it. With --put-back, those on their way get their old one back.
+    Abort(RotationAbortArguments),
+}
+
+/// The clusters of a rotation, and its rules.
+#[derive(Debug, Args)]
+pub(crate) struct RotationRules {
+    /// A new name for the rotation
+    pub(crate) name: RotationName,
+    /// The registry
+    #[arg(long, value_name = "NAME")]
+    pub(crate) registry: RegistryName,
+    /// Only clusters of a search in the API's language, such as `labels.region = 'us-east1'`
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) search: Option<String>,
+    /// A first group: its clusters come before all others, and none may fail; can be repeated, in order
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) first: Vec<String>,
+    /// Maximum number of clusters that are rotated at the same time
+    #[arg(long, value_name = "COUNT", default_value = "10")]
+    pub(crate) max_concurrency: NonZeroU32,
+    /// Number of clusters after the first groups that may fail; one more stops the rotation
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub(crate) max_failures: u64,
+    /// Time for which a cluster must use its new credential before another one takes its place
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = time)]
+    pub(crate) min_success_time: Duration,
+    /// Time in which a cluster must use its new credential, or else it has failed
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = time)]
+    pub(crate) progress_deadline: Duration,
+    /// The hours of a day, in UTC, in which rotations of clusters begin, such as `22:00-06:00`
+    #[arg(long, value_name = "FROM-TO")]
+    pub(crate) window: Option<Window>,
+}
+
+/// Arguments of `credentials rotation start`.
+#[derive(Debug, Args)]
+pub(crate) struct RotationStartArguments {
+    #[command(flatten)]
+    pub(crate) rules: RotationRules,
+    #[command(flatten)]
+    pub(crate) order: OrderFlags,
+    /// Start, and not only print the plan
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// A page for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of `credentials rotation status`.
+#[derive(Debug, Args)]
+pub(crate) struct RotationStatusArguments {
+    /// The rotation; all without it
+    pub(crate) name: Option<RotationName>,
+    /// A page for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of `credentials rotation pause` and `resume`.
+#[derive(Debug, Args)]
+pub(crate) struct RotationRequestArguments {
+    /// The rotation
+    pub(crate) name: RotationName,
+    #[command(flatten)]
+    pub(crate) order: OrderFlags,
+    /// A page for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of `credentials rotation abort`.
+#[derive(Debug, Args)]
+pub(crate) struct RotationAbortArguments {
+    #[command(flatten)]
+    pub(crate) request: RotationRequestArguments,
+    /// Give the clusters on their way their old credential back
+    #[arg(long)]
+    pub(crate) put_back: bool,
 }
 
 /// The credentials to revoke.

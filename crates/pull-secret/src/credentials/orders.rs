@@ -27,6 +27,20 @@ pub(super) async fn replace(arguments: OrderArguments) -> anyhow::Result<ExitCod
     print(&ledger, new.id, arguments.output).await
 }
 
+/// Gives the cluster of a credential this one back.
+pub(super) async fn put_back(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
+    let actor = common::actor(&arguments.order)?;
+    let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
+    let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
+    output::note(match ledger.put_back(arguments.id, &statement).await? {
+        Some(newer) => {
+            format!("recorded: the service publishes this one again, and retires {newer} when nothing uses it")
+        }
+        None => "nothing replaces this one: there is nothing to put back".to_owned(),
+    });
+    print(&ledger, arguments.id, arguments.output).await
+}
+
 /// Records the order to retire a credential.
 pub(super) async fn retire(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;

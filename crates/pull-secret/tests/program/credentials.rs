@@ -218,6 +218,7 @@ async fn a_cluster_gets_a_robot_and_people_can_take_it_away() {
 
     take_away(&rig, id, &robot, &refilled).await;
     replace(&rig).await;
+    rotate(&rig).await;
     signal(&serving.child, Signal::TERM);
     assert_eq!(serving.child.wait().await.unwrap().code(), Some(0));
     for name in ["first.log", "first.notes", "second.log", "second.notes"] {
@@ -319,6 +320,49 @@ async fn replace(rig: &Rig) {
     assert!(rig.robots().contains(robot), "nodes still use {robot}");
     let show = rig.run(&["show", id]).await;
     assert!(show.stdout.contains("REPLACED BY"), "{}", show.stdout);
+}
+
+/// A rotation begins with the cluster whose credential is in use; its abortion puts that one back.
+async fn rotate(rig: &Rig) {
+    let person = ["--reason", "monthly", "--as", "jane"];
+    let run = async |arguments: &[&str]| rig.run(&[arguments, &person[..]].concat()).await;
+    let current = rig.listed(&["--cluster=cls-2", "--state=Published"], "Published").await;
+    let newest = rig.named("cls-2").await;
+    let all = rig.run(&["list", "--cluster=cls-2", "--output=json"]).await.json();
+    let newest_id = all.as_array().unwrap().iter().find(|one| one["account"] == newest.as_str()).unwrap();
+    let newest_id = newest_id["id"].as_str().unwrap();
+    assert!(current["id"].is_string());
+    for part in ["report", "nodes", "first-pull"] {
+        let attested = run(&["attest", newest_id, &format!("--part={part}")]).await;
+        assert_eq!(attested.code, Some(0), "{}", attested.stderr);
+    }
+    rig.listed(&["--cluster=cls-2", "--state=Adopted"], "Adopted").await;
+    let start = ["rotation", "start", "monthly", "--registry=quay", "--first=name = 'cls-2'", "--min-success-time=1s"];
+    let dry = run(&start).await;
+    assert!(dry.code == Some(0) && dry.stderr.contains("nothing was changed: add --yes"), "{}", dry.stderr);
+    for line in ["CALLS       9 of the registry", "name = 'cls-2'  1", "the rest        0"] {
+        assert!(dry.stdout.contains(line), "{}", dry.stdout);
+    }
+    let none = rig.run(&["rotation", "status", "--output=json"]).await.json();
+    assert_eq!(none, Value::Array(Vec::new()));
+    let started = run(&[&start[..], &["--yes", "--output=json"]].concat()).await;
+    assert_eq!(started.json()["groups"][0]["clusters"]["waiting"], 1, "{}", started.stdout);
+    until("the rotation gives it another robot", async || (rig.named("cls-2").await != newest).then_some(())).await;
+    let status = rig.run(&["rotation", "status", "monthly"]).await;
+    assert!(status.stdout.contains("PHASE       Running") && status.stdout.contains("by jane"), "{}", status.stdout);
+    let paused = run(&["rotation", "pause", "monthly", "--output=json"]).await.json();
+    assert_eq!((&paused["phase"], &paused["reason"]), (&"Paused".into(), &"Requested".into()));
+    let aborted = run(&["rotation", "abort", "monthly", "--put-back", "--output=json"]).await.json();
+    assert_eq!((&aborted["phase"], &aborted["groups"][0]["clusters"]["skipped"]), (&"Aborted".into(), &1.into()));
+    until("it has the old robot back", async || (rig.named("cls-2").await == newest).then_some(())).await;
+    let nothing = run(&["put-back", newest_id]).await;
+    assert!(nothing.stderr.contains("nothing replaces this one"), "{}", nothing.stderr);
+    let over = run(&["rotation", "resume", "monthly"]).await;
+    assert!(over.stderr.contains("rotation monthly is over (Aborted)"), "{}", over.stderr);
+    let rekeyed = rig.run(&["rekey", "--output=json"]).await.json();
+    assert_eq!((&rekeyed["encryptedAnew"], rekeyed["keys"].as_object().unwrap().len()), (&0.into(), 1));
+    let known = run(&["rekey", "--remove-lost-key", rekeyed["keys"].as_object().unwrap().keys().next().unwrap()]).await;
+    assert!(known.stderr.contains("is in `keys`, and what it seals can be read"), "{}", known.stderr);
 }
 
 #[rstest]

@@ -43,6 +43,16 @@ fn order(break_glass: bool) -> Option<Order> {
     Some(Order { actor: "ann".to_owned(), reason: "leak".to_owned(), at: at(NOW), break_glass })
 }
 
+/// The time of these tests.
+pub(super) fn now() -> Timestamp {
+    at(NOW)
+}
+
+/// A credential of a cluster in a state.
+pub(super) fn credential(state: State) -> Credential {
+    given(state).credential
+}
+
 /// The facts of a row of a table.
 #[derive(Clone)]
 struct Given {

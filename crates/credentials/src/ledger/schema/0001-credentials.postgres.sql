@@ -61,4 +61,36 @@ CREATE TABLE registry_budgets (
   blocked_until BIGINT NOT NULL
 );
 
+-- Rotations: new credentials for many clusters. One of each registry is not over.
+CREATE TABLE rotations (
+  name          TEXT COLLATE "C" PRIMARY KEY,
+  registry      TEXT COLLATE "C" NOT NULL,
+  plan          TEXT NOT NULL,
+  phase         TEXT COLLATE "C" NOT NULL,
+  reason        TEXT NOT NULL,
+  current_group BIGINT NOT NULL,
+  tolerated     BIGINT NOT NULL,
+  history       TEXT NOT NULL,
+  started       BIGINT NOT NULL,
+  updated       BIGINT NOT NULL
+);
+
+CREATE UNIQUE INDEX rotations_open ON rotations (registry) WHERE phase IN ('Running', 'Paused', 'Stopped');
+
+-- The clusters of a rotation, each with the credential that it had.
+CREATE TABLE rotation_members (
+  rotation     TEXT COLLATE "C" NOT NULL,
+  credential   TEXT COLLATE "C" NOT NULL,
+  cluster      TEXT COLLATE "C" NOT NULL,
+  member_group BIGINT NOT NULL,
+  standing     TEXT COLLATE "C" NOT NULL,
+  cause        TEXT,
+  started      BIGINT,
+  settled      BIGINT,
+  PRIMARY KEY (rotation, credential)
+);
+
+CREATE INDEX rotation_members_standing ON rotation_members (rotation, member_group, standing, cluster);
+CREATE INDEX rotation_members_begun ON rotation_members (rotation, standing) WHERE standing = 'InProgress';
+
 CREATE TABLE write_probe (id BIGINT PRIMARY KEY, time BIGINT NOT NULL, filler TEXT NOT NULL);

@@ -58,4 +58,36 @@ CREATE TABLE registry_budgets (
   blocked_until INTEGER NOT NULL
 ) STRICT;
 
+-- Rotations: new credentials for many clusters. One of each registry is not over.
+CREATE TABLE rotations (
+  name          TEXT PRIMARY KEY,
+  registry      TEXT NOT NULL,
+  plan          TEXT NOT NULL,
+  phase         TEXT NOT NULL,
+  reason        TEXT NOT NULL,
+  current_group INTEGER NOT NULL,
+  tolerated     INTEGER NOT NULL,
+  history       TEXT NOT NULL,
+  started       INTEGER NOT NULL,
+  updated       INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX rotations_open ON rotations (registry) WHERE phase IN ('Running', 'Paused', 'Stopped');
+
+-- The clusters of a rotation, each with the credential that it had.
+CREATE TABLE rotation_members (
+  rotation     TEXT NOT NULL,
+  credential   TEXT NOT NULL,
+  cluster      TEXT NOT NULL,
+  member_group INTEGER NOT NULL,
+  standing     TEXT NOT NULL,
+  cause        TEXT,
+  started      INTEGER,
+  settled      INTEGER,
+  PRIMARY KEY (rotation, credential)
+) STRICT;
+
+CREATE INDEX rotation_members_standing ON rotation_members (rotation, member_group, standing, cluster);
+CREATE INDEX rotation_members_begun ON rotation_members (rotation, standing) WHERE standing = 'InProgress';
+
 CREATE TABLE write_probe (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, filler TEXT NOT NULL) STRICT;

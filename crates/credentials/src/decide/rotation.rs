@@ -1,0 +1,128 @@
+//! The next step of a rotation, and the standing of one of its clusters.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::budget::eta;
+use crate::credential::{Credential, Naming};
+use crate::reason::Reason;
+use crate::rotation::{GroupCounts, RotationPlan, RotationReason, Standing};
+use crate::state::State;
+
+/// Calls of the registry that the rotation of one cluster takes: create, permit, probe, two looks at the usage of each of both
+/// credentials, the deletion and its proof.
+pub const CALLS: u64 = 9;
+
+/// The facts of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct RotationFacts<'a> {
+    /// The rules.
+    pub plan: &'a RotationPlan,
+    /// Index of the current group.
+    pub group: usize,
+    /// Numbers of clusters by group.
+    pub counts: &'a [GroupCounts],
+    /// Number of failed clusters that a person has resumed over.
+    pub tolerated: u64,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// The next step of a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RotationStep {
+    /// Begin with this many further clusters of the group, if they can be rotated.
+    Begin(u64),
+    /// Go on with the next group.
+    NextGroup,
+    /// Wait.
+    Wait(RotationReason),
+    /// Stop until a person resumes.
+    Stop(RotationReason),
+    /// Every cluster is done.
+    Finish,
+}
+
+/// The standing of a cluster with its cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The standing.
+    pub standing: Standing,
+    /// The cause of a failure, or of being left alone.
+    pub cause: Option<Reason>,
+}
+
+/// Returns the next step of a rotation that runs.
+pub fn rotation_step(facts: &RotationFacts<'_>) -> RotationStep {
+    let RotationFacts { plan, group, counts, tolerated, now } = *facts;
+    let Some(current) = counts.get(group) else { return RotationStep::Finish };
+    let is_last = group + 1 >= counts.len();
+    let failed = counts.iter().map(|counts| counts.failed).sum::<u64>().saturating_sub(tolerated);
+    if failed > 0 && !is_last {
+        return RotationStep::Stop(RotationReason::FirstGroupFailed);
+    }
+    if failed > plan.max_failures {
+        return RotationStep::Stop(RotationReason::TooManyFailures);
+    }
+    let free = u64::from(plan.max_concurrency).saturating_sub(current.in_progress);
+    match (current.waiting, current.in_progress) {
+        (0, 0) if is_last => RotationStep::Finish,
+        (0, 0) => RotationStep::NextGroup,
+        (0, _) => RotationStep::Wait(RotationReason::Soaking),
+        _ if free == 0 => RotationStep::Wait(RotationReason::Rotating),
+        _ if plan.window.is_some_and(|window| !window.contains(now)) => {
+            RotationStep::Wait(RotationReason::OutsideWindow)
+        }
+        (waiting, _) => RotationStep::Begin(free.min(waiting)),
+    }
+}
+
+/// Returns the standing of a cluster that was begun, by the credential that replaces its old one.
+pub fn judge(successor: Option<&Credential>, started: Timestamp, plan: &RotationPlan, now: Timestamp) -> Judged {
+    let judged = |standing, cause| Judged { standing, cause };
+    let Some(successor) = successor else { return judged(Standing::Skipped, Some(Reason::RolledBack)) };
+    let record = &successor.record;
+    if record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone) {
+        return judged(Standing::Skipped, Some(Reason::ClusterGone));
+    }
+    if successor.state >= State::Retiring {
+        return judged(Standing::Skipped, Some(successor.reason));
+    }
+    let is_after = |time: Timestamp, by: SignedDuration| now.duration_since(time) >= by;
+    match record.adopted {
+        Some(adopted) if is_after(adopted, plan.min_success_time) => judged(Standing::Succeeded, None),
+        None if is_after(started, plan.progress_deadline) => judged(Standing::Failed, Some(successor.reason)),
+        Some(_) | None => judged(Standing::InProgress, None),
+    }
+}
+
+/// Returns the cause for which a cluster is left as it is, when its turn comes; `None` if it can be rotated.
+pub fn obstacle(credential: &Credential, has_successor: bool) -> Option<Reason> {
+    let record = &credential.record;
+    if record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone) {
+        return Some(Reason::ClusterGone);
+    }
+    if has_successor {
+        return Some(Reason::AwaitingSuccessor);
+    }
+    (credential.state != State::Adopted || record.order.is_some()).then_some(credential.reason)
+}
+
+/// Returns the expected end of a rotation: by the calls of the registry, and by the number of clusters at the same time, each of
+/// which takes `each`.
+pub fn rotation_eta(
+    plan: &RotationPlan,
+    counts: &[GroupCounts],
+    per_minute: u32,
+    each: Duration,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let concurrency = u64::from(plan.max_concurrency.max(1));
+    let left = |counts: &GroupCounts| counts.waiting + counts.in_progress;
+    let rounds: u64 = counts.iter().map(|counts| left(counts).div_ceil(concurrency)).sum();
+    let calls = counts.iter().map(left).sum::<u64>().saturating_mul(CALLS);
+    let by_rate = eta(now, calls, per_minute, Duration::ZERO)?;
+    let soak = each.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX));
+    Some(by_rate.max(super::facts::later(now, soak)))
+}

@@ -1,0 +1,170 @@
+//! One step of a rotation, as one transaction: any number of replicas advance it.
+
+use database::{Parameters, Row, Transaction, Value};
+use jiff::Timestamp;
+use registry_account::name::CredentialId;
+
+use super::handle::{Ledger, LedgerError};
+use super::model::{Advance, Advanced, Fresh, Reservation, Slot};
+use super::rotations::{MemberChange, counted, counting, lock_rotation, save_member, update};
+use super::rows::{self, COLUMNS};
+use super::write::insert;
+use crate::credential::Credential;
+use crate::decide::{Judged, RotationFacts, RotationStep, judge, obstacle, rotation_step};
+use crate::rotation::{Rotation, RotationName, RotationPhase, RotationReason, Standing};
+
+/// Maximum number of clusters that one transaction begins.
+const BATCH: u64 = 100;
+
+/// A cluster that was begun.
+struct Begun {
+    credential: CredentialId,
+    started: Timestamp,
+    successor: Option<Credential>,
+}
+
+/// A cluster whose turn has come.
+struct Next {
+    credential: Credential,
+    has_successor: bool,
+}
+
+// === impl Ledger ===
+
+impl Ledger {
+    /// Advances the rotation of a registry that runs, if there is one: judges the clusters on their way, and begins with further
+    /// ones. Returns what has changed.
+    pub async fn advance_rotation(
+        &self,
+        advance: &Advance<'_>,
+        fresh: &mut (dyn FnMut() -> Option<Fresh> + Send),
+    ) -> Result<Advanced, LedgerError> {
+        let Some(name) = self.running(advance).await? else { return Ok(Advanced::default()) };
+        let mut write = self.database().begin().await?;
+        let mut rotation = lock_rotation(&mut write, &name).await?;
+        if rotation.phase != RotationPhase::Running {
+            return Ok(Advanced::default());
+        }
+        let mut advanced =
+            Advanced { settled: settle(&mut write, &rotation, advance.now).await?, ..Advanced::default() };
+        let rows::Statement { sql, parameters } = counting(&rotation);
+        let counts = counted(&rotation, &write.fetch(sql, parameters).await?)?;
+        let (plan, group, tolerated) = (&rotation.plan, rotation.group, rotation.tolerated);
+        let step = rotation_step(&RotationFacts { plan, group, counts: &counts, tolerated, now: advance.now });
+        let before = (rotation.phase, rotation.reason, rotation.group);
+        match step {
+            RotationStep::Begin(number) => {
+                advanced.begun = begin(&mut write, &rotation, number.min(BATCH), advance, fresh).await?;
+                rotation.reason = RotationReason::Rotating;
+            }
+            RotationStep::NextGroup => rotation.group += 1,
+            RotationStep::Wait(reason) => rotation.reason = reason,
+            RotationStep::Stop(reason) => (rotation.phase, rotation.reason) = (RotationPhase::Stopped, reason),
+            RotationStep::Finish => {
+                (rotation.phase, rotation.reason) = (RotationPhase::Done, RotationReason::Finished);
+            }
+        }
+        advanced.moved = before != (rotation.phase, rotation.reason, rotation.group);
+        if advanced.moved {
+            update(&mut write, &mut rotation, advance.now).await?;
+        }
+        write.commit().await?;
+        Ok(advanced)
+    }
+
+    async fn running(&self, advance: &Advance<'_>) -> Result<Option<RotationName>, LedgerError> {
+        let mut parameters = Parameters::default();
+        let [registry, running] =
+            [rows::text(advance.registry), rows::text(RotationPhase::Running)].map(|value| parameters.add(value));
+        let sql = format!("SELECT name FROM rotations WHERE registry = {registry} AND phase = {running}");
+        let rows = self.database().fetch(sql, parameters).await?;
+        let name = rows.first().map(|row| row.text(0)).transpose()?;
+        Ok(name.map(|name| name.parse().map_err(|_invalid| rows::damaged("rotations.name"))).transpose()?)
+    }
+}
+
+/// Judges the clusters on their way. Returns the number of those that are done.
+async fn settle(write: &mut Transaction, rotation: &Rotation, now: Timestamp) -> Result<u64, LedgerError> {
+    let mut settled = 0;
+    for Begun { credential, started, successor } in begun(write, rotation).await? {
+        let Judged { standing, cause } = judge(successor.as_ref(), started, &rotation.plan, now);
+        if standing != Standing::InProgress {
+            save_member(write, &rotation.name, &MemberChange { credential, standing, cause }, now).await?;
+            settled += 1;
+        }
+    }
+    Ok(settled)
+}
+
+/// Reserves new credentials for the next clusters of the group. Returns the number of clusters that were begun, or skipped.
+async fn begin(
+    write: &mut Transaction,
+    rotation: &Rotation,
+    number: u64,
+    advance: &Advance<'_>,
+    fresh: &mut (dyn FnMut() -> Option<Fresh> + Send),
+) -> Result<u64, LedgerError> {
+    let mut begun = 0;
+    let actor = format!("rotation {}", rotation.name);
+    for Next { credential, has_successor } in next(write, rotation, number).await? {
+        let cause = obstacle(&credential, has_successor);
+        let (Credential { id, registry, cluster, .. }, standing) = match cause {
+            Some(_) => (credential, Standing::Skipped),
+            None => (credential, Standing::InProgress),
+        };
+        if let (Standing::InProgress, Some(cluster)) = (standing, cluster) {
+            let Some(fresh) = fresh() else { break };
+            let slot = Slot { registry: registry.clone(), cluster, replaces: Some(id) };
+            let reservation = Reservation { fresh, registry, slot: Some(slot) };
+            insert(write, &reservation, &actor, advance.now).await?;
+        }
+        let change = MemberChange { credential: id, standing, cause };
+        save_member(write, &rotation.name, &change, advance.now).await?;
+        begun += 1;
+    }
+    Ok(begun)
+}
+
+/// Reads the clusters on their way, each with the credential that replaces its old one.
+async fn begun(write: &mut Transaction, rotation: &Rotation) -> Result<Vec<Begun>, LedgerError> {
+    let mut parameters = Parameters::default();
+    let [name, standing] =
+        [rows::text(&rotation.name), rows::text(Standing::InProgress)].map(|value| parameters.add(value));
+    let sql = format!(
+        "SELECT {COLUMNS}, credential, started FROM rotation_members LEFT JOIN credentials \
+         ON credentials.replaces = rotation_members.credential AND credentials.slot IS NOT NULL \
+         WHERE rotation = {name} AND standing = {standing}"
+    );
+    let rows = write.fetch(sql, parameters).await?;
+    let begun = |row: &Row| {
+        let has_successor = row.optional_text(0)?.is_some();
+        Ok(Begun {
+            credential: rows::id(&row.text(11)?)?,
+            started: rows::time(row.number(12)?)?,
+            successor: has_successor.then(|| rows::credential(row)).transpose()?.map(|found| found.credential),
+        })
+    };
+    rows.iter().map(begun).collect()
+}
+
+/// Reads the next clusters of the current group whose turn has come.
+async fn next(write: &mut Transaction, rotation: &Rotation, number: u64) -> Result<Vec<Next>, LedgerError> {
+    let mut parameters = Parameters::default();
+    let [name, standing, group, number] = [
+        rows::text(&rotation.name),
+        rows::text(Standing::Waiting),
+        Value::Number(i64::try_from(rotation.group).unwrap_or(i64::MAX)),
+        Value::Number(i64::try_from(number).unwrap_or(i64::MAX)),
+    ]
+    .map(|value| parameters.add(value));
+    let sql = format!(
+        "SELECT {COLUMNS}, CAST(CASE WHEN EXISTS (SELECT 1 FROM credentials newer WHERE newer.replaces = credentials.id AND \
+         newer.slot IS NOT NULL) THEN 1 ELSE 0 END AS BIGINT) FROM rotation_members JOIN credentials \
+         ON credentials.id = rotation_members.credential WHERE rotation = {name} AND member_group = {group} \
+         AND standing = {standing} ORDER BY cluster, credential LIMIT {number}"
+    );
+    let rows = write.fetch(sql, parameters).await?;
+    let next =
+        |row: &Row| Ok(Next { credential: rows::credential(row)?.credential, has_successor: row.number(11)? == 1 });
+    rows.iter().map(next).collect()
+}
