@@ -58,7 +58,7 @@ fmt: ## Format the code and write the generated pages
 	cargo fmt --all
 	cargo xtask gen
 
-BENCHES := parse job burst api preconditions sentinel nodes syncer
+BENCHES := parse job burst api preconditions sentinel nodes rotation syncer
 .PHONY: $(addprefix bench-,$(BENCHES)) bench-programs
 
 bench: $(addprefix bench-,$(or $(BENCH),$(BENCHES))) ## Measure against baselines in the same run; BENCH=api measures the API alone
@@ -79,6 +79,8 @@ bench-sentinel:
 	cargo bench --locked --package sentinel --bench simulation
 bench-nodes:
 	cargo bench --locked --package global-pull-secret --bench nodes
+bench-rotation: # CLUSTERS=100000 for that many
+	cargo bench --locked --package credentials --bench rotation
 bench-syncer:
 	hack/measure-syncer.sh
 
