@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
@@ -42,13 +42,13 @@ impl TokenFile {
     ///
     /// An old token is still used while the file cannot be read: the API may accept it yet.
     pub(crate) async fn header(&self, call: &str) -> Result<HeaderValue, Error> {
-        let mut cache = self.cache.lock().await;
-        if let Some(cached) = cache.as_ref().filter(|cached| cached.read_at.elapsed() <= self.cache_ttl) {
+        if let Some(cached) = self.cache().as_ref().filter(|cached| cached.read_at.elapsed() <= self.cache_ttl) {
             return self.bearer(call, &cached.token);
         }
         match self.read().await {
-            Ok(token) => self.remember(call, &mut cache, token),
+            Ok(token) => self.remember(call, token),
             Err(source) => {
+                let cache = self.cache();
                 let Some(cached) = cache.as_ref() else {
                     return Err(self.unreadable(call, source));
                 };
@@ -60,14 +60,17 @@ impl TokenFile {
 
     /// The value of `Authorization` as the file says now: what was remembered has been refused.
     pub(crate) async fn fresh_header(&self, call: &str) -> Result<HeaderValue, Error> {
-        let mut cache = self.cache.lock().await;
         let token = self.read().await.map_err(|source| self.unreadable(call, source))?;
-        self.remember(call, &mut cache, token)
+        self.remember(call, token)
     }
 
-    fn remember(&self, call: &str, cache: &mut Option<Cached>, token: SecretString) -> Result<HeaderValue, Error> {
-        let cached = cache.insert(Cached { token, read_at: Instant::now() });
-        self.bearer(call, &cached.token)
+    fn remember(&self, call: &str, token: SecretString) -> Result<HeaderValue, Error> {
+        self.bearer(call, &self.cache().insert(Cached { token, read_at: Instant::now() }).token)
+    }
+
+    /// Locks what was read. No lock is held while the file is read: a call that is not polled would hold up all others.
+    fn cache(&self) -> MutexGuard<'_, Option<Cached>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the file now.
@@ -108,6 +111,10 @@ impl fmt::Debug for TokenFile {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -138,6 +145,19 @@ mod tests {
         daemon::file::remove(&path).unwrap();
         tokio::time::advance(Duration::from_secs(61)).await;
         assert_eq!(shown(&token).await, "Bearer third");
+    }
+
+    /// A change stream that is not polled for a while may be in the middle of its read.
+    #[tokio::test]
+    async fn a_call_that_is_not_polled_holds_up_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        daemon::file::replace(&path, b"first").unwrap();
+        let token = token_file(&path);
+        let mut stalled = pin!(token.header("watch clusters"));
+        assert!(stalled.as_mut().now_or_never().is_none(), "it reads the file");
+        assert_eq!(timeout(Duration::from_mins(1), shown(&token)).await.as_deref(), Ok("Bearer first"));
+        assert_eq!(stalled.await.unwrap(), "Bearer first");
     }
 
     #[tokio::test]
