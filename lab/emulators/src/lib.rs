@@ -1,6 +1,7 @@
 //! Servers that speak the real protocols on a laptop, with scripted faults.
 //!
 //! They are for development and tests only: data is stored unencrypted and readable by every process that may read the folder.
+//! [`real_registry`] puts a real registry beside the emulated [`quay`].
 
 mod browser_guard;
 mod connections;
@@ -8,6 +9,7 @@ mod folder;
 pub mod key_vault;
 pub mod kubernetes;
 pub mod quay;
+pub mod real_registry;
 mod scripted;
 pub mod secret_manager;
 mod serving;

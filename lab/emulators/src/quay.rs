@@ -132,6 +132,11 @@ impl Quay {
         self.engine.add_repository(name);
     }
 
+    /// Makes a robot that may push to a repository, as the organization's administrator would; returns its password.
+    pub fn add_pusher(&self, name: &str, repository: &str) -> String {
+        self.engine.add_pusher(name, repository)
+    }
+
     /// Writes a pull to the usage log, as if a registry had served it.
     pub fn record_pull(&self, pull: &Pull) {
         self.engine.record_pull(pull);

@@ -8,11 +8,12 @@
 use std::time::Duration;
 
 use emulators::quay::{Operation, Settings};
+use emulators::real_registry::{Login, RealRegistry};
 use rstest::rstest;
 use serde_json::json;
 use testkit::http::exchange;
 use testkit::quay::{Server, bearer};
-use testkit::registry::{Login, Registry};
+use testkit::registry;
 
 const IMAGE: &str = "hyperfleet/release:v1";
 const MANIFEST: &str = "/v2/hyperfleet/release/manifests/v1";
@@ -20,7 +21,7 @@ const MANIFEST: &str = "/v2/hyperfleet/release/manifests/v1";
 /// An emulator with a registry that has an image, and the robot `a1` that may pull it, with its password.
 struct Scene {
     server: Server,
-    registry: Registry,
+    registry: RealRegistry,
     password: String,
     digest: String,
 }
@@ -28,10 +29,9 @@ struct Scene {
 impl Scene {
     async fn set(settings: Settings) -> Option<Self> {
         let server = Server::start(settings).await;
-        let registry = Registry::start(&server.quay).await?;
-        let pusher = server.robot("pusher").await;
-        server.permit("pusher", "release", "write").await;
-        let digest = registry.push(&Login { robot: "hyperfleet+pusher", password: &pusher }, IMAGE).await;
+        let registry = registry::start(&server.quay).await?;
+        let pusher = server.quay.add_pusher("pusher", "release");
+        let digest = registry.push(&Login { user: "hyperfleet+pusher", password: &pusher }, IMAGE).await.unwrap();
         let password = server.robot("a1").await;
         server.permit("a1", "release", "read").await;
         Some(Self { server, registry, password, digest })
@@ -39,14 +39,15 @@ impl Scene {
 
     /// The errors of a pull; none if it succeeds.
     async fn pull(&self, password: &str) -> Option<String> {
-        let output = self.registry.pull(&Login { robot: "hyperfleet+a1", password }, IMAGE).await;
+        let document = self.registry.document(&Login { user: "hyperfleet+a1", password });
+        let output = self.registry.pull(&document, IMAGE).await.unwrap();
         (!output.status.success()).then(|| String::from_utf8(output.stderr).unwrap())
     }
 
     /// The status of the manifest for a token of the emulator.
     async fn manifest(&self, token: &str) -> u16 {
         let headers = format!("accept: application/vnd.oci.image.manifest.v1+json\r\n{}", bearer(token));
-        exchange(self.registry.address, "GET", MANIFEST, "", &headers).await.unwrap().status
+        exchange(self.registry.address(), "GET", MANIFEST, "", &headers).await.unwrap().status
     }
 
     async fn token(&self) -> String {
@@ -119,13 +120,13 @@ async fn a_token_outlives_its_robot(#[case] method: &str, #[case] path: &str) {
 async fn a_token_lives_for_an_hour(#[case] age: Duration, #[case] status: u16) {
     let Some(scene) = Scene::set(Settings::default()).await else { return };
     let old = Server::start(Settings { clock_lag: age, ..Settings::default() }).await;
-    let Some(registry) = Registry::start(&old.quay).await else { return };
+    let Some(registry) = registry::start(&old.quay).await else { return };
     let password = old.robot("a1").await;
     old.permit("a1", "release", "read").await;
     let token = old.request_token("a1", &password, "release").await.expect(200);
     let token = token["token"].as_str().unwrap();
     let headers = bearer(token);
-    let found = exchange(registry.address, "GET", "/v2/", "", &headers).await.unwrap().status;
+    let found = exchange(registry.address(), "GET", "/v2/", "", &headers).await.unwrap().status;
     assert_eq!(found, status);
     // A token of another issuer is none.
     assert_eq!(scene.manifest(token).await, 401);

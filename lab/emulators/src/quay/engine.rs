@@ -136,6 +136,12 @@ impl Engine {
         self.lock().state.add_repository(name);
     }
 
+    pub(crate) fn add_pusher(&self, name: &str, repository: &str) -> String {
+        let mut inner = self.lock();
+        let now = inner.now(self.clock);
+        inner.state.add_pusher(now, name, repository)
+    }
+
     pub(crate) fn record_pull(&self, pull: &Pull) {
         let mut inner = self.lock();
         let now = inner.now(self.clock);

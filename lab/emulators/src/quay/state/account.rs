@@ -39,6 +39,20 @@ pub(super) struct Shown {
 // === impl Account ===
 
 impl Account {
+    /// One with a random password, and nothing else.
+    pub(super) fn new(name: String, created: Timestamp) -> Self {
+        Self {
+            name,
+            password: password(),
+            description: String::new(),
+            metadata: Map::new(),
+            created,
+            last_accessed: None,
+            deleted: None,
+            bindings: Vec::new(),
+        }
+    }
+
     pub(super) fn document(&self, shown: Shown) -> Value {
         let mut document = json!({
             "name": self.name,

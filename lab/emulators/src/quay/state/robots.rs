@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::account::{Account, Shown, check_name, password};
+use super::repository::Role;
 use super::{Moment, State};
 use crate::quay::answer::Answer;
 use crate::quay::fields::{field, set};
@@ -29,14 +30,9 @@ impl State {
             return Err(Refusal::invalid(format!("Existing robot with name: {name}")));
         }
         let account = Account {
-            name: name.clone(),
-            password: password(),
             description: field(&body, "description").as_str().unwrap_or_default().to_owned(),
             metadata: field(&body, "unstructured_metadata").as_object().cloned().unwrap_or_default(),
-            created: at.now,
-            last_accessed: None,
-            deleted: None,
-            bindings: Vec::new(),
+            ..Account::new(name.clone(), at.now)
         };
         let answer = account.document(Shown { password: true, metadata: true });
         let (description, metadata) = (account.description.clone(), account.metadata.clone());
@@ -44,6 +40,17 @@ impl State {
         let logged = json!({"robot": request.name, "description": description, "unstructured_metadata": metadata});
         self.log(at, request, "create_robot", logged);
         Ok(Answer::created(answer))
+    }
+
+    /// Adds a robot that may push to a repository, if there is one of that name; returns its password.
+    pub(crate) fn add_pusher(&mut self, now: Timestamp, name: &str, repository: &str) -> String {
+        let account = Account::new(format!("{}+{name}", self.rules.organization), now);
+        let (name, password) = (account.name.clone(), account.password.clone());
+        if let Some(repository) = self.repositories.get_mut(repository) {
+            repository.users.insert(name.clone(), Role::Write);
+        }
+        self.robots.insert(name, account);
+        password
     }
 
     pub(super) fn get_robot(&self, request: &Request) -> Result<Answer, Refusal> {
