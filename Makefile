@@ -21,14 +21,18 @@ demo_with_aws   = hack/real-parts/with.sh moto -- sh -c 'AWS_REGION=eu-central-1
   AWS_ENDPOINT_URL_SECRETS_MANAGER=$$REAL_MOTO_ADDR AWS_SHARED_CREDENTIALS_FILE=$$REAL_MOTO_CREDENTIALS exec "$$@"' demo
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deploy fmt demo real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-on-real-parts
+.PHONY: help build test lint deploy fmt demo demo-credentials real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-on-real-parts
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build, and walk one cluster through its life on a whole fleet plane; STORE=vault, aws and azure get and use an OpenBao, moto and an emulator
 	cargo build --locked --package pull-secret --package pull-secret-local
 	$(demo_with_$(STORE)) target/debug/pull-secret local demo --store $(STORE)
+
+demo-credentials: ## Build, and walk one cluster through its accounts at a registry: made, replaced, retired, revoked; gets a real registry and skopeo
+	cargo build --locked --package pull-secret --package pull-secret-local
+	hack/real-parts/with.sh registry -- target/debug/pull-secret local demo credentials
 
 test: ## Run the test suite; with CI=true the real parts are got first and must be there
 	@if [ "$(CI)" = true ]; then $(MAKE) --no-print-directory real-parts; else cargo test --locked --workspace; fi

@@ -30,6 +30,7 @@ pub(crate) enum Command {
     /// order, a second Ctrl-C at once. For development and tests only: everything listens on loopback without encryption.
     Up(Box<UpArguments>),
     /// Show the main job on embedded parts: a new cluster, a rotation, a repair, a deletion
+    #[command(args_conflicts_with_subcommands = true)]
     Demo(DemoArguments),
     /// Start a server that stands in for a cloud service
     #[command(arg_required_else_help = true)]
@@ -123,8 +124,28 @@ pub(crate) enum StoreKind {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArguments {
+    /// Another story
+    #[command(subcommand)]
+    pub(crate) story: Option<Story>,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
+}
+
+/// A story beside the main one.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Story {
+    /// Show the life of a registry account: made at an emulated Quay, published, replaced, retired, revoked
+    ///
+    /// skopeo pulls with each of them from a real registry, which takes Quay's tokens. The variables `REAL_REGISTRY`, `REAL_SKOPEO` and
+    /// `REAL_SKOPEO_LIBRARIES` name both programs; `make demo-credentials` gets them.
+    Credentials(Shown),
+}
+
+/// Output of a demo.
+#[derive(Debug, Args)]
+pub(crate) struct Shown {
     /// Show the log too, from this level on
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,

@@ -1,5 +1,6 @@
 //! The demo: one cluster's pull secret through creation, rotation, repair and deletion, each step verified.
 
+pub(crate) mod credentials;
 mod printer;
 mod world;
 

@@ -17,6 +17,7 @@ use message_broker::memory::Memory;
 use message_broker::{Broker, Name};
 use secret_store::{AzureIdentity, AzureSettings, Endpoint, EndpointUrl};
 use tokio::sync::mpsc::unbounded_channel;
+use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
 
 use crate::adapter::{self, NAMESPACE, SERVICE_ACCOUNT};
@@ -99,7 +100,7 @@ struct Start<'a> {
 }
 
 /// The program that the Jobs' image stands for.
-fn job_program() -> anyhow::Result<PathBuf> {
+pub(crate) fn job_program() -> anyhow::Result<PathBuf> {
     let running = std::env::current_exe().context("cannot find this program's own file")?;
     let program = daemon::program::find("pull-secret", &running, &ProcessEnvironment)?;
     program.context("the program pull-secret, which Jobs run, is neither beside this program nor on PATH; build it with: cargo build --package pull-secret")
@@ -128,6 +129,14 @@ impl Fleet {
     /// Clients with which the demo plays the other adapters.
     pub(crate) fn clients(&self) -> Clients {
         self.clients.clone()
+    }
+
+    /// Adds a part, which is ended before those that are there.
+    pub(crate) fn add<W>(&mut self, name: &'static str, work: impl FnOnce(CancellationToken) -> W)
+    where
+        W: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
+        self.parts.start(name, work);
     }
 
     /// Waits until a part has ended by itself, and says why.

@@ -5,11 +5,13 @@
 //! - `up` starts API, Sentinel, adapter, broker, Secret Manager and Kubernetes in one process; Jobs run as processes of the
 //!   program `pull-secret`.
 //! - `demo` walks one cluster through creation, rotation, repair and deletion, and checks each step.
+//! - `demo credentials` walks a cluster's registry accounts through theirs, with a real registry.
 //! - `emulator` starts one emulator.
 
 pub mod cli;
 
 mod adapter;
+mod credentials;
 mod daemons;
 mod demo;
 mod emulator;

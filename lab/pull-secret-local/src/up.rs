@@ -15,12 +15,14 @@ use daemon::log::{self, Components, Format};
 use daemon::settings::traces::Export;
 use daemon::traces::{self, Program, ProgramExport, StartError, Traces};
 use daemon::{output, proxy};
+use emulators::real_registry::{Programs, VARIABLES};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
 
-use crate::cli::{DemoArguments, StreamFormat, UpArguments};
+use crate::cli::{DemoArguments, Story, StreamFormat, UpArguments};
 use crate::demo;
+use crate::demo::credentials::Scene;
 use crate::fleet::{Clients, Fleet, Places};
 use crate::options::{self, Options, Store};
 use crate::play;
@@ -30,6 +32,7 @@ use crate::store::StorePlace;
 /// The component of a crate's log events outside of any part.
 const COMPONENTS: Components = &[
     ("adapter", "adapter"),
+    ("credentials", "credentials"),
     ("daemon", "local"),
     ("database", "api"),
     (hyperfleet_api::audit::TARGET, "api"),
@@ -38,12 +41,14 @@ const COMPONENTS: Components = &[
     ("kubernetes", "cluster"),
     ("message_broker", "broker"),
     ("pull_secret_local", "local"),
+    ("registry_account", "credentials"),
     ("sentinel", "sentinel"),
 ];
 
 /// The crates whose events are logged.
 const CRATES: &[&str] = &[
     "adapter",
+    "credentials",
     "daemon",
     "database",
     hyperfleet_api::audit::TARGET,
@@ -52,6 +57,7 @@ const CRATES: &[&str] = &[
     "kubernetes",
     "message_broker",
     "pull_secret_local",
+    "registry_account",
     "sentinel",
 ];
 
@@ -112,11 +118,15 @@ async fn kept(scenario: Option<Scenario>, clients: &Clients) -> Infallible {
     }
 }
 
-/// Shows the main job on embedded parts.
+/// Shows the main job on embedded parts, or another story.
 pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
-    let level = arguments.log_level.as_deref().map(log::level).transpose().context("--log-level")?;
+    let (shown, programs) = match &arguments.story {
+        None => (&arguments.shown, None),
+        Some(Story::Credentials(shown)) => (shown, Some(registry_programs()?)),
+    };
+    let level = shown.log_level.as_deref().map(log::level).transpose().context("--log-level")?;
     leave_proxies()?;
-    let _traces = level.map(|level| start_log(level, arguments.output, None)).transpose()?;
+    let _traces = level.map(|level| start_log(level, shown.output, None)).transpose()?;
     on_runtime(async |stop| {
         let store = options::store(arguments.store.store, &ProcessEnvironment);
         let store = store.map_err(|fault| Faults::of_options(vec![fault]))?;
@@ -125,16 +135,49 @@ pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
             fleet = Fleet::start(&options) => fleet?,
             () = stop.cancelled() => return Ok(interrupted()),
         };
-        let mut printer = demo::Printer::new(arguments.output);
+        let scene = tokio::select! {
+            scene = Box::pin(scene(&mut fleet, programs)) => Some(scene),
+            () = stop.cancelled() => None,
+        };
+        let Some(scene) = scene else {
+            fleet.stop().await;
+            return Ok(interrupted());
+        };
         let (places, clients) = (fleet.places.clone(), fleet.clients());
+        let played = async {
+            let mut printer = demo::Printer::new(shown.output);
+            match &scene? {
+                None => Box::pin(demo::run(&places, &clients, &mut printer)).await,
+                Some(scene) => Box::pin(demo::credentials::run(scene, &places, &clients, &mut printer)).await,
+            }
+        };
         let result = tokio::select! {
-            result = Box::pin(demo::run(&places, &clients, &mut printer)) => result.map(|()| ExitCode::SUCCESS),
+            result = played => result.map(|()| ExitCode::SUCCESS),
             failure = fleet.failure() => Err(failure),
             () = stop.cancelled() => Ok(interrupted()),
         };
         fleet.stop().await;
         Ok(result.unwrap_or_else(|error| failed(&error)))
     })
+}
+
+/// Sets the scene of the story that needs a real registry.
+async fn scene(fleet: &mut Fleet, programs: Option<Programs>) -> anyhow::Result<Option<Scene>> {
+    match programs {
+        None => Ok(None),
+        Some(programs) => Scene::set(fleet, programs).await.map(Some),
+    }
+}
+
+/// Returns the programs of a real registry, which the environment names.
+fn registry_programs() -> anyhow::Result<Programs> {
+    let missing = || {
+        format!(
+            "a real registry is missing: {} are not all set; `make demo-credentials` gets the programs and sets them",
+            VARIABLES.join(", ")
+        )
+    };
+    Programs::of(&ProcessEnvironment)?.with_context(missing)
 }
 
 fn interrupted() -> ExitCode {

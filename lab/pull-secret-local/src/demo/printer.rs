@@ -1,5 +1,6 @@
 //! Output of the demo, with times, for people or for programs.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,7 +18,12 @@ pub(crate) struct Printer {
     chapter_began: Instant,
     steps: Vec<Step>,
     ready_to_available: Option<Duration>,
+    /// The calls at Quay until the end of the last chapter.
+    called: Calls,
 }
+
+/// Numbers of calls, by their operation.
+type Calls = BTreeMap<&'static str, usize>;
 
 /// A chapter that has ended well.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ struct Step {
     title: &'static str,
     took: Duration,
     result: &'static str,
+    /// The calls at Quay; `None` where they are not counted.
+    calls: Option<Calls>,
 }
 
 // === impl Printer ===
@@ -33,7 +41,15 @@ impl Printer {
     /// The story begins now.
     pub(crate) fn new(format: StreamFormat) -> Self {
         let now = Instant::now();
-        Self { format, began: now, chapter: "", chapter_began: now, steps: Vec::new(), ready_to_available: None }
+        Self {
+            format,
+            began: now,
+            chapter: "",
+            chapter_began: now,
+            steps: Vec::new(),
+            ready_to_available: None,
+            called: Calls::new(),
+        }
     }
 
     /// Begins a chapter.
@@ -87,32 +103,59 @@ impl Printer {
 
     /// Ends a chapter well.
     pub(super) fn done(&mut self, result: &'static str) -> anyhow::Result<()> {
-        let took = self.chapter_began.elapsed();
-        self.steps.push(Step { title: self.chapter, took, result });
+        self.end(result, None)
+    }
+
+    /// Leaves out the calls so far, which belong to no chapter.
+    pub(super) fn leave_out(&mut self, so_far: Calls) {
+        self.called = so_far;
+    }
+
+    /// Ends a chapter well, and shows the calls at Quay in it; `so_far` are those since the start.
+    pub(super) fn done_with_calls(&mut self, result: &'static str, so_far: Calls) -> anyhow::Result<()> {
+        let before = |name: &str| self.called.get(name).copied().unwrap_or_default();
+        let calls = so_far.iter().map(|(name, count)| (*name, count.saturating_sub(before(name))));
+        let calls: Calls = calls.filter(|(_, count)| *count > 0).collect();
+        self.called = so_far;
+        if self.format == StreamFormat::Text {
+            let each: Vec<String> = calls.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            self.note(&format!("calls at Quay: {}", each.join(", ")))?;
+        }
+        self.end(result, Some(calls))
+    }
+
+    fn end(&mut self, result: &'static str, calls: Option<Calls>) -> anyhow::Result<()> {
+        let step = Step { title: self.chapter, took: self.chapter_began.elapsed(), result, calls };
+        let shown = step.object();
+        self.steps.push(step);
         match self.format {
             StreamFormat::Text => Ok(()),
-            StreamFormat::Json => self.object("done", &json!({ "took_ms": millis(took), "result": result })),
+            StreamFormat::Json => self.object("done", &shown),
         }
     }
 
     /// Prints the summary.
     pub(super) fn summary(&self) -> anyhow::Result<()> {
-        let ready = self.ready_to_available.unwrap_or_default();
         if self.format == StreamFormat::Json {
-            let step =
-                |step: &Step| json!({ "chapter": step.title, "took_ms": millis(step.took), "result": step.result });
-            let steps: Vec<_> = self.steps.iter().map(step).collect();
-            return self.object("summary", &json!({ "steps": steps, "ready_to_available_ms": millis(ready) }));
+            let mut summary = json!({ "steps": self.steps.iter().map(Step::object).collect::<Vec<_>>() });
+            if let (Some(ready), Some(members)) = (self.ready_to_available, summary.as_object_mut()) {
+                members.insert("ready_to_available_ms".to_owned(), json!(millis(ready)));
+            }
+            return self.object("summary", &summary);
         }
-        let seconds = |duration: Duration| format!("{:.3} s", duration.as_secs_f64());
-        let row = |step: &Step| [step.title.to_owned(), seconds(step.took), step.result.to_owned()];
-        let rows: Vec<_> = self.steps.iter().map(row).collect();
-        print_text(format_args!(
-            "\n{}\nFrom a cluster that is ready to Available=True: {} (the specification's timeline has 30 s). All: {}.\n",
-            table(["WHAT HAPPENED", "TOOK", "RESULT"], rows),
-            seconds(ready),
-            seconds(self.began.elapsed()),
-        ))
+        let ready = self.ready_to_available.map(|ready| {
+            format!(
+                "From a cluster that is ready to Available=True: {} (the specification's timeline has 30 s). ",
+                seconds(ready)
+            )
+        });
+        let steps = if self.steps.iter().any(|step| step.calls.is_some()) {
+            table(["WHAT HAPPENED", "TOOK", "CALLS AT QUAY", "RESULT"], self.steps.iter().map(Step::row_with_calls))
+        } else {
+            table(["WHAT HAPPENED", "TOOK", "RESULT"], self.steps.iter().map(Step::row))
+        };
+        let all = seconds(self.began.elapsed());
+        print_text(format_args!("\n{steps}\n{}All: {all}.\n", ready.unwrap_or_default()))
     }
 
     fn object(&self, event: &str, members: &Value) -> anyhow::Result<()> {
@@ -122,6 +165,32 @@ impl Printer {
         }
         print_text(format_args!("{object}\n"))
     }
+}
+
+// === impl Step ===
+
+impl Step {
+    fn object(&self) -> Value {
+        let mut object = json!({ "chapter": self.title, "took_ms": millis(self.took), "result": self.result });
+        if let (Some(calls), Some(members)) = (&self.calls, object.as_object_mut()) {
+            members.insert("calls".to_owned(), json!(calls));
+        }
+        object
+    }
+
+    fn row(&self) -> [String; 3] {
+        [self.title.to_owned(), seconds(self.took), self.result.to_owned()]
+    }
+
+    fn row_with_calls(&self) -> [String; 4] {
+        let [title, took, result] = self.row();
+        let calls: usize = self.calls.iter().flat_map(BTreeMap::values).sum();
+        [title, took, calls.to_string(), result]
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.3} s", duration.as_secs_f64())
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -83,18 +83,11 @@ impl<'a> World<'a> {
         what: &str,
         look: impl AsyncFn(&Self) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<T> {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            if let Some(seen) = look(self).await? {
-                return Ok(seen);
-            }
-            if Instant::now() > deadline {
-                let last = self.report().await?.map(|report| conditions(&report));
-                let last = last.unwrap_or_else(|| "it has not reported".to_owned());
-                bail!("waited {} s in vain for {what}; the adapter: {last}", TIMEOUT.as_secs());
-            }
-            sleep(INTERVAL).await;
-        }
+        let last = async || {
+            let last = self.report().await?.map(|report| conditions(&report));
+            Ok(format!("the adapter: {}", last.unwrap_or_else(|| "it has not reported".to_owned())))
+        };
+        until(what, async || look(self).await, last).await
     }
 
     /// The adapter's report that the pull secret is available at this generation.
@@ -183,8 +176,12 @@ impl<'a> World<'a> {
 
     /// The digest of what the Kubernetes Secret holds; `None` if there is none.
     pub(super) async fn applied_secret(&self) -> anyhow::Result<Option<String>> {
-        let seen = self.others.clients.cluster.find_secret(&secret_key()?).await?;
-        Ok(seen.and_then(|seen| seen.content).map(|content| self.digest(content.expose_secret())))
+        Ok(self.applied_content().await?.map(|content| self.digest(content.expose_secret())))
+    }
+
+    /// The content of the Kubernetes Secret; `None` if there is none.
+    pub(super) async fn applied_content(&self) -> anyhow::Result<Option<SecretSlice<u8>>> {
+        Ok(self.others.clients.cluster.find_secret(&secret_key()?).await?.and_then(|seen| seen.content))
     }
 
     /// The digest of what a version holds; `None` if it holds nothing.
@@ -236,6 +233,24 @@ impl<'a> World<'a> {
         let document = docker_config::parse(content, &Limits::default());
         let digest = document.map_or_else(|_problems| Digest::of_bytes(content), |document| document.digest());
         digest.keyed(self.digest_key.expose_secret()).to_string()
+    }
+}
+
+/// Looks until there is something to see; `last` says how far it has come where that takes too long.
+pub(super) async fn until<T>(
+    what: &str,
+    look: impl AsyncFn() -> anyhow::Result<Option<T>>,
+    last: impl AsyncFn() -> anyhow::Result<String>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        if let Some(seen) = look().await? {
+            return Ok(seen);
+        }
+        if Instant::now() > deadline {
+            bail!("waited {} s in vain for {what}; {}", TIMEOUT.as_secs(), last().await?);
+        }
+        sleep(INTERVAL).await;
     }
 }
 
