@@ -250,9 +250,11 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns the keys that passwords are sealed with and that are not configured.
+    /// Returns the keys that passwords are sealed with and that are not configured, and shows the number on old keys.
     async fn missing_keys(&self) -> Result<Option<String>, LedgerError> {
         let keys = self.ledger().keys_in_use().await?;
+        let old = keys.iter().filter(|(key, _)| self.keyring.first() != Some(key.as_str()));
+        self.metrics.show_old_keys(old.map(|(_, number)| *number).sum());
         let missing = keys.iter().filter(|(key, _)| !self.keyring.has(key));
         let missing: Vec<String> = missing.map(|(key, number)| format!("`{key}` ({number} passwords)")).collect();
         Ok(Some(missing.join(", ")).filter(|missing| !missing.is_empty()))
@@ -346,6 +348,9 @@ impl Parts<'_> {
             match self.ledger().rekey().await {
                 Ok(done) => {
                     self.metrics.show_old_keys(u64::try_from(done.unopened.len()).unwrap_or(u64::MAX));
+                    for credential in &done.unopened {
+                        tracing::warn!(operation = "rekey", %credential, "its password cannot be opened: replace it");
+                    }
                     if done.resealed > 0 || !done.unopened.is_empty() {
                         let (resealed, unopened) = (done.resealed, done.unopened.len());
                         tracing::info!(operation = "rekey", resealed, unopened, "passwords sealed with the first key");
