@@ -36,6 +36,15 @@ authorization:
       reports_as: [pullsecret]
       reads_pull_secrets: true
       all_tenants: true
+    {{- if .Values.credentials.enabled }}
+    - name: pull-secret-credentials
+      issuer: {{ $issuer }}
+      subject: {{ $account }}pull-secret-credentials
+      kinds: [Cluster]
+      verbs: [get, list, watch, update]
+      reads_pull_secrets: true
+      all_tenants: true
+    {{- end }}
     {{- if .Values.sweep.enabled }}
     - name: pull-secret-sweep
       issuer: {{ $issuer }}

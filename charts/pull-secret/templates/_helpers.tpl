@@ -121,6 +121,24 @@ projected:
     {{- end }}
 {{- end }}
 
+{{/* The variable with the address of a component's database, in a list of YAML. */}}
+{{- define "pull-secret.database-variable" -}}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef: {name: {{ .databaseSecret.name }}, key: {{ .databaseSecret.key }}}
+{{- end }}
+
+{{/* The volume with the authority of a component's database, as a list of YAML; empty without one. */}}
+{{- define "pull-secret.database-volume" -}}
+{{- if .databaseCaSecret -}}
+- name: database
+  secret: {secretName: {{ .databaseCaSecret }}, items: [{key: {{ .databaseCaKey }}, path: ca.crt}]}
+{{- else if .databaseCaConfigMap -}}
+- name: database
+  configMap: {name: {{ .databaseCaConfigMap }}, items: [{key: {{ .databaseCaKey }}, path: ca.crt}]}
+{{- end -}}
+{{- end }}
+
 {{/* A configuration with the further settings of its component, which may not replace what the chart depends on. */}}
 {{- define "pull-secret.config" -}}
 {{- mergeOverwrite (deepCopy .further) (.own | fromYaml) | toYaml -}}

@@ -1,5 +1,6 @@
 //! The charts without a cluster: helm's own checks, the values that are refused, and the settings that the programs know.
 
+mod credentials;
 mod refusals;
 
 use std::collections::BTreeSet;
@@ -119,7 +120,7 @@ fn names(list: &Value) -> Vec<&str> {
 #[test]
 fn what_is_given_to_a_component_is_in_its_pods() {
     let Some(helm) = Helm::here() else { return };
-    for (rendering, workloads) in [(RENDERINGS[1], 4), (RENDERINGS[4], 1)] {
+    for (rendering, workloads) in [(RENDERINGS[1], 5), (RENDERINGS[4], 1)] {
         let objects = rendered(&helm, rendering);
         let pods: Vec<&Value> = objects.iter().filter_map(pod).collect();
         assert_eq!(pods.len(), workloads);
@@ -156,7 +157,8 @@ fn the_clients_trust_the_authority_that_is_named(
     let Some(helm) = Helm::here() else { return };
     let objects = rendered(&helm, ("pull-secret", "hyperfleet-system", given));
     let volumes = objects.iter().filter_map(pod).flat_map(|pod| pod["volumes"].as_array().unwrap());
-    let sources: Vec<&Value> = volumes.filter_map(|volume| volume.pointer("/projected/sources/1")).collect();
+    let tokens = volumes.filter(|volume| volume["name"] == "token");
+    let sources: Vec<&Value> = tokens.filter_map(|volume| volume.pointer("/projected/sources/1")).collect();
     let items = serde_json::json!([{"key": key, "path": "ca.crt"}]);
     assert!(
         sources.len() >= 2
@@ -209,7 +211,7 @@ fn an_account_that_rotates_is_a_text() {
 
 /// `null` takes a default away.
 #[rstest]
-#[case("pull-secret", &["jobs", "api", "sentinel", "adapter", "sweep"])]
+#[case("pull-secret", &["jobs", "api", "sentinel", "adapter", "credentials", "sweep"])]
 #[case("global-pull-secret", &[""])]
 fn lists_of_further_things_may_be_null(#[case] chart: &str, #[case] components: &[&str]) {
     let Some(helm) = Helm::here() else { return };
@@ -224,10 +226,11 @@ fn lists_of_further_things_may_be_null(#[case] chart: &str, #[case] components: 
 }
 
 /// The configuration files in the charts, and the reference pages of the programs that read them.
-const CONFIGURATIONS: [(&str, &str, &str); 4] = [
+const CONFIGURATIONS: [(&str, &str, &str); 5] = [
     ("hyperfleet-api", "config.yaml", "api-settings.md"),
     ("sentinel", "config.yaml", "sentinel-settings.md"),
     ("pullsecret-adapter", "adapter.yaml", "adapter-settings.md"),
+    ("pull-secret-credentials", "credentials.yaml", "credentials-settings.md"),
     ("global-pull-secret", "config.yaml", "global-pull-secret-settings.md"),
 ];
 
@@ -293,7 +296,7 @@ fn every_setting_and_variable_is_one_that_its_program_knows() {
             }
         }
     }
-    assert_eq!(configurations, 3 + 3 + 2 + 2);
+    assert_eq!(configurations, 3 + 4 + 2 + 2);
 }
 
 #[rstest]

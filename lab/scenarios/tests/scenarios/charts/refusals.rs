@@ -121,6 +121,31 @@ use crate::helm::Helm;
     "rotation.subjects[0].kind=Group,rotation.subjects[0].name=a",
     "rotation.subjects: have no effect"
 )]
+#[case::no_registry(
+    "pull-secret",
+    "credentials.enabled=true",
+    "credentials.registries: needed where credentials.enabled is true"
+)]
+#[case::registry_without_token(
+    "pull-secret",
+    "credentials.registries[0].name=a",
+    "at '/credentials/registries/0': missing properties 'type', 'url', 'organization', 'team', 'tokenSecret', 'image'"
+)]
+#[case::token_of_a_registry(
+    "pull-secret",
+    "credentials.registries[0].token=a",
+    "at '/credentials/registries/0': additional properties 'token' not allowed"
+)]
+#[case::plain_registry(
+    "pull-secret",
+    "credentials.registries[0].url=http://quay.example.com",
+    "at '/credentials/registries/0/url'"
+)]
+#[case::policy_of_a_registry(
+    "pull-secret",
+    "credentials.registries[0].policy.retire=never",
+    "at '/credentials/registries/0/policy/retire': value must be one of 'manual', 'when_adopted'"
+)]
 #[case::peer("pull-secret", "networkPolicies.apiClients[0].cidr=10.0.0.0/8", "at '/networkPolicies/apiClients/0'")]
 #[case::account_by_another_name(
     "pull-secret",
@@ -159,13 +184,17 @@ fn wrong_values_are_refused(#[case] chart: &str, #[case] value: &str, #[case] ex
 #[case::api("pull-secret", "api.extraEnv", "DATABASE_URL")]
 #[case::sentinel("pull-secret", "sentinel.extraEnv", "BROKER_RABBITMQ_URL")]
 #[case::adapter("pull-secret", "adapter.extraEnv", "HYPERFLEET_KUBERNETES_IDENTITY")]
+#[case::credentials("pull-secret", "credentials.extraEnv", "DATABASE_URL")]
 #[case::sweep("pull-secret", "sweep.extraEnv", "HYPERFLEET_API_BASE_URL")]
 #[case::jobs("pull-secret", "jobs.extraEnv", "OTEL_TRACES_SAMPLER")]
 #[case::controller("global-pull-secret", "extraEnv", "OTEL_TRACES_SAMPLER")]
 fn a_variable_of_the_chart_is_not_replaced(#[case] chart: &str, #[case] list: &str, #[case] name: &str) {
     let Some(helm) = Helm::here() else { return };
-    let value = format!("{list}[0].name={name},{list}[0].value=a,tracing.endpoint=http://collector:4318");
-    let sweep = if chart == "pull-secret" { ",sweep.enabled=true,sweep.project=my-project-1" } else { "" };
-    let refusal = helm.template(chart, "some-namespace", &["--set", &(value + sweep)]).expect_err(list);
+    let further = if chart == "pull-secret" { ",sweep.enabled=true,sweep.project=my-project-1" } else { "" };
+    let value = format!("{list}[0].name={name},{list}[0].value=a,tracing.endpoint=http://collector:4318{further}");
+    let credentials = crate::helm::values("credentials");
+    let values: &[&str] = if chart == "pull-secret" { &["--values", &credentials] } else { &[] };
+    let options = [values, &["--set", &value]].concat();
+    let refusal = helm.template(chart, "some-namespace", &options).expect_err(list);
     assert!(refusal.contains(list) && refusal.contains(&format!("the variable {name} is there already")), "{refusal}");
 }

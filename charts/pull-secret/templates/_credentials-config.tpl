@@ -1,0 +1,42 @@
+{{- define "pull-secret.credentials-config" -}}
+clients:
+  hyperfleet_api:
+    base_url: {{ include "pull-secret.api-url" . }}
+    ca_file: /var/run/secrets/hyperfleet/ca.crt
+    auth:
+      token_path: /var/run/secrets/hyperfleet/token
+{{- with .Values.credentials }}
+{{- if or .databaseCaSecret .databaseCaConfigMap }}
+database:
+  ssl: {root_cert_file: /var/run/credentials/database/ca.crt}
+{{- end }}
+keys:
+  {{- range .keys.ids }}
+  - {id: {{ . | quote }}, file: /var/run/credentials/keys/{{ . }}}
+  {{- end }}
+{{- if not .registries }}{{ fail "credentials.registries: needed where credentials.enabled is true" }}{{ end }}
+registries:
+  {{- range .registries }}
+  {{- $folder := printf "/var/run/credentials/registries/%s" .name }}
+  {{- $files := dict "token_file" (printf "%s/token" $folder) }}
+  {{- if .caConfigMap }}{{ $_ := set $files "ca_file" (printf "%s/ca.crt" $folder) }}{{ end }}
+  - {{- merge $files (omit . "tokenSecret" "caConfigMap") | toYaml | nindent 4 }}
+  {{- end }}
+{{- end }}
+log: {level: {{ .Values.log.level }}, format: {{ .Values.log.format }}}
+health: {host: 0.0.0.0}
+metrics: {host: 0.0.0.0}
+{{- end }}
+
+{{/* The ports of the registries, each once: those of their addresses, and those of the hosts of their images. */}}
+{{- define "pull-secret.registry-ports" -}}
+{{- $ports := list -}}
+{{- range .Values.credentials.registries -}}
+{{- $url := urlParse .url -}}
+{{- $ports = append $ports ((splitList ":" $url.host | rest | first) | default (ternary "443" "80" (eq $url.scheme "https"))) -}}
+{{- if .host }}{{ $ports = append $ports ((splitList ":" .host | rest | first) | default "443") }}{{ end -}}
+{{- end -}}
+{{- range $ports | uniq }}
+- {port: {{ . }}}
+{{- end -}}
+{{- end }}
