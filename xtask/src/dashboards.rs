@@ -1,5 +1,6 @@
 //! Grafana's dashboards, generated from a table of panels.
 
+mod credentials;
 mod global;
 mod panel;
 mod performance;
@@ -8,5 +9,5 @@ mod service;
 use panel::Dashboard;
 
 /// All dashboards.
-pub(crate) const ALL: [&Dashboard; 4] =
-    [&service::OVERVIEW, &service::ERRORS, &performance::DASHBOARD, &global::DASHBOARD];
+pub(crate) const ALL: [&Dashboard; 5] =
+    [&service::OVERVIEW, &service::ERRORS, &performance::DASHBOARD, &credentials::DASHBOARD, &global::DASHBOARD];

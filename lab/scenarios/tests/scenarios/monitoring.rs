@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use credentials::reason::Reason;
 use fleet_model::metrics::{ADAPTER_TYPE, Kind, Metric, all};
 use serde_json::{Value, json};
 use testkit::environment::{missing, variable};
@@ -18,9 +19,11 @@ use expression::Expression;
 const TARGET_LABELS: [&str; 2] = ["cluster", "namespace"];
 
 /// Metrics that one cluster's way through the local fleet plane does not make appear.
-const ABSENT: [(&str, &str); 15] = [
+const ABSENT: [(&str, &str); 17] = [
     ("global_pull_secret_", "of hosted clusters; its crate compares what it exposes with the catalogue"),
     ("sync_global_pullsecret_", "of nodes; its crate compares what it exposes with the catalogue"),
+    ("hyperfleet_credentials", "of the credentials service; its crate compares what it exposes with the catalogue"),
+    ("hyperfleet_credentials_", "of the credentials service; its crate compares what it exposes with the catalogue"),
     ("pullsecret_job_failures_total", "no Job fails"),
     ("hyperfleet_adapter_errors_total", "nothing fails"),
     ("hyperfleet_adapter_nacks_total", "nothing fails"),
@@ -209,6 +212,27 @@ fn every_alert_has_severity_owner_texts_and_a_runbook() {
     assert_eq!(headings, [""; 0], "runbooks without an alert");
 }
 
+/// A credential that stands for a person is seen: the alerts and the dashboard name every such reason, and no other.
+#[test]
+fn every_reason_that_needs_a_person_is_watched() {
+    let needs = |reason: &Reason| reason.needs_a_person();
+    let wanted: BTreeSet<&str> = Reason::ALL.into_iter().filter(needs).map(Reason::as_str).collect();
+    let reasons = |expression: &str| -> BTreeSet<String> {
+        let is_selected = |part: &&str| part.starts_with("reason");
+        let selected = expression.split("hyperfleet_credentials_standing{").skip(1).filter(is_selected);
+        selected.flat_map(|part| part.split('"').nth(1).unwrap().split('|')).map(str::to_owned).collect()
+    };
+    let alerted: Vec<String> = rules().iter().flat_map(|rule| reasons(rule["expr"].as_str().unwrap())).collect();
+    let mut watched: BTreeSet<&str> = alerted.iter().map(String::as_str).collect();
+    assert_eq!(watched.len(), alerted.len(), "two alerts have the same reason: {alerted:?}");
+    // The order that the policy `manual` demands: no fault.
+    watched.insert(Reason::AwaitingApproval.as_str());
+    assert_eq!(watched, wanted);
+    let panels = &dashboards()["Registry Credentials"];
+    let shown: BTreeSet<String> = panels.iter().flat_map(targets).flat_map(|text| reasons(&text)).collect();
+    assert_eq!(shown.iter().map(String::as_str).collect::<BTreeSet<_>>(), wanted);
+}
+
 /// By which Grafana's users know what they see, and choose whose it is.
 #[test]
 fn every_panel_has_a_title_a_description_a_unit_and_the_chosen_data_source() {
@@ -240,6 +264,7 @@ fn the_dashboards_have_the_panels_of_the_specification() {
         ),
         ("Error Tracking", &["Top error types", "Failure rate by cluster", "Retry attempts histogram"]),
         ("Performance", &["Job execution time", "GCP API latency (p95)", "Kubernetes API latency (p95)"]),
+        ("Registry Credentials", &["Waiting for a person", "Pool"]),
         ("Global Pull Secret", &[]),
     ] {
         let titles: Vec<_> = dashboards[dashboard].iter().map(|panel| panel["title"].as_str().unwrap()).collect();
