@@ -153,3 +153,27 @@ fn it_reaches_the_ports_of_its_registries(#[case] values: &str, #[case] expected
     assert!(rules.iter().any(|rule| rule["ports"] == expected), "{rules:?}");
     assert!(rules.iter().all(|rule| rule["ports"].is_array()), "{rules:?}");
 }
+
+/// It is as guarded and as available as the Sentinel, and has no token of Kubernetes.
+#[test]
+fn its_pods_are_like_those_of_the_other_components() {
+    let Some(helm) = Helm::here() else { return };
+    let objects = objects(&helm, "full");
+    let [its, sentinels] = [NAME, "sentinel"].map(|name| pod(of_kind(&objects, "Deployment", name)).unwrap());
+    assert_eq!(its["automountServiceAccountToken"], false);
+    for member in ["securityContext", "nodeSelector", "tolerations", "priorityClassName", "imagePullSecrets"] {
+        assert_eq!(its[member], sentinels[member], "{member}");
+    }
+    for member in ["securityContext", "livenessProbe", "readinessProbe", "ports", "image"] {
+        assert_eq!(its["containers"][0][member], sentinels["containers"][0][member], "{member}");
+    }
+    let spread = its["topologySpreadConstraints"].to_string().replace(NAME, "sentinel");
+    assert_eq!(spread, sentinels["topologySpreadConstraints"].to_string());
+    let budget = of_kind(&objects, "PodDisruptionBudget", NAME);
+    assert_eq!(budget["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"], NAME);
+    assert!(
+        objects
+            .iter()
+            .all(|object| !object["kind"].as_str().unwrap().contains("Role") || object["metadata"]["name"] != NAME)
+    );
+}
