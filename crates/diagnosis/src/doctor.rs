@@ -52,6 +52,8 @@ pub enum Group {
     Broker,
     /// The secret store.
     SecretStore,
+    /// The credentials service.
+    Credentials,
     /// Files that settings name.
     Files,
 }
@@ -101,6 +103,7 @@ impl fmt::Display for Group {
             Self::Kubernetes => "Kubernetes",
             Self::Broker => "Broker",
             Self::SecretStore => "Secret store",
+            Self::Credentials => "Credentials service",
             Self::Files => "Files",
         })
     }

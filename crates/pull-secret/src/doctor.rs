@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use credentials::settings::Plan;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use daemon::output;
@@ -38,6 +39,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     if let Some(Ok(place)) = &place {
         named.extend(files_of(place)?);
     }
+    let plan = credentials_plan(arguments)?;
     let files = named.into_iter().map(file).collect();
     let has_kubernetes = access.kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
     let has_broker = has_broker(&broker)?;
@@ -53,9 +55,16 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
                 None => None,
             }
         };
-        let (api, kubernetes, broker, store) =
-            tokio::join!(observe_api(&arguments.api, &context), kubernetes, broker, store);
-        Facts { now: Timestamp::now(), api, kubernetes, broker, store, files }
+        let credentials = async {
+            match &plan {
+                Some(Ok(plan)) => Some(Ok(observe::credentials(plan, &ProcessEnvironment).await)),
+                Some(Err(fault)) => Some(Err(fault.clone())),
+                None => None,
+            }
+        };
+        let (api, kubernetes, broker, store, credentials) =
+            tokio::join!(observe_api(&arguments.api, &context), kubernetes, broker, store, credentials);
+        Facts { now: Timestamp::now(), api, kubernetes, broker, store, credentials, files }
     });
     let lines = decide::lines(&facts);
     match arguments.output {
@@ -77,6 +86,16 @@ async fn observe_api(flags: &ClientFlags, context: &Chosen) -> Result<ApiFacts, 
 /// An error on one line.
 fn line(error: &anyhow::Error) -> String {
     format!("{error:#}").lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads the configuration of the credentials service; `None` if there is none.
+fn credentials_plan(arguments: &DoctorArguments) -> anyhow::Result<Option<Result<Plan, String>>> {
+    let given = arguments.credentials_config.as_ref().map(|file| ("config", file.to_string_lossy().into_owned()));
+    let is_set = given.is_some()
+        || ProcessEnvironment.text(credentials::settings::CONFIG_VARIABLE)?.is_some()
+        || Path::new(credentials::settings::SEARCHED).exists();
+    let plan = is_set.then(|| Plan::load(given.into_iter().collect(), &ProcessEnvironment));
+    Ok(plan.map(|plan| plan.map_err(|faults| faults.join("; "))))
 }
 
 /// Returns true if a broker is set anywhere.

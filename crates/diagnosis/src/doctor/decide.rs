@@ -3,6 +3,7 @@
 mod api;
 mod broker;
 mod checks;
+mod credentials;
 mod files;
 mod kubernetes;
 pub(super) mod store;
@@ -18,6 +19,7 @@ pub fn lines(facts: &Facts) -> Vec<Line> {
     lines.extend(kubernetes::lines(facts.kubernetes.as_ref()));
     lines.extend(broker::lines(facts.broker.as_ref()));
     lines.extend(store::lines(facts.store.as_ref()));
+    lines.extend(credentials::lines(facts.credentials.as_ref()));
     lines.extend(files::lines(&facts.files, facts.now));
     lines
 }

@@ -7,6 +7,7 @@ use hyperfleet_client::{ConnectionFault, Error, Identity, Probe};
 use jiff::Timestamp;
 use kubernetes::{KubernetesError, NamespaceSummary, PodSummary};
 use message_broker::{Inspection, Subscription};
+use registry_account::AccountError;
 use secret_store::{Permission, StoreError};
 
 /// Everything that was observed.
@@ -22,6 +23,8 @@ pub struct Facts {
     pub broker: Option<Result<BrokerFacts, String>>,
     /// The secret store; `None` if none is given, an error if its settings cannot be used.
     pub store: Option<Result<StoreFacts, String>>,
+    /// The credentials service; `None` if it has no configuration here, an error if its settings cannot be used.
+    pub credentials: Option<Result<CredentialsFacts, String>>,
     /// The files that are set.
     pub files: Vec<FileFacts>,
 }
@@ -84,6 +87,50 @@ pub struct PermissionFacts {
     pub name: &'static str,
     /// True if it is held; `None` if that is not known without trying.
     pub is_held: Option<bool>,
+}
+
+/// The parts that the credentials service depends on.
+#[derive(Debug)]
+pub struct CredentialsFacts {
+    /// Its permissions at the API; an error says that its client cannot be set up.
+    pub api: Result<ApiAccess, String>,
+    /// The ledger; an error is the cause for which it cannot be read.
+    pub ledger: Result<LedgerFacts, String>,
+    /// The registries.
+    pub registries: Vec<RegistryFacts>,
+}
+
+/// The answers of the API to the credentials service.
+#[derive(Debug)]
+pub struct ApiAccess {
+    /// The answer to a list of clusters.
+    pub list: Result<(), Refusal>,
+    /// The answer to the request of the pull secret of a cluster that does not exist.
+    pub read: Result<(), Refusal>,
+    /// The answer to a change of a cluster that does not exist.
+    pub update: Result<(), Refusal>,
+}
+
+/// The ledger of registry credentials.
+#[derive(Clone, Debug)]
+pub struct LedgerFacts {
+    /// True if no migration is missing.
+    pub is_current: bool,
+    /// The number of passwords.
+    pub passwords: u64,
+    /// The ids of keys that passwords are sealed with and that are not configured.
+    pub missing_keys: Vec<String>,
+    /// The number of passwords that a configured key other than the first seals.
+    pub old: u64,
+}
+
+/// A registry of accounts.
+#[derive(Clone, Debug)]
+pub struct RegistryFacts {
+    /// Its name.
+    pub name: String,
+    /// The answer to a look for an account that need not exist.
+    pub answer: Result<(), AccountError>,
 }
 
 /// A file that a setting names.

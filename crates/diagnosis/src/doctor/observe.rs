@@ -1,6 +1,8 @@
 //! Observation of the parts that the service depends on. Nothing is changed: what can only be found out by a write is requested of
 //! a cluster that does not exist.
 
+mod credentials;
+
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +27,8 @@ use super::facts::{
     ApiFacts, BrokerFacts, FileFacts, KubernetesFacts, PermissionFacts, Refusal, RightFacts, StoreFacts, StorePlace,
 };
 use crate::cluster::{KubernetesAccess, LEASE, built_in_adapter};
+
+pub use credentials::credentials;
 
 /// Maximum time of a check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(10);

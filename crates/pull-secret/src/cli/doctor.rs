@@ -30,6 +30,12 @@ pub(crate) struct DoctorArguments {
     pub(crate) store: StoreFlags,
     #[command(flatten)]
     pub(crate) broker: CheckedEventsFlags,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Configuration of the credentials service [env: HYPERFLEET_CREDENTIALS_CONFIG] [default: /etc/hyperfleet/credentials.yaml, if there]"
+    )]
+    pub(crate) credentials_config: Option<PathBuf>,
     /// Lines for people, or one JSON object a line
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,

@@ -1,5 +1,7 @@
 //! `pull-secret credentials` as its operators use it, with a real API and an emulated Quay.
 
+mod operated;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;

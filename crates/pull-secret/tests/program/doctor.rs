@@ -146,6 +146,7 @@ async fn everything_is_ok() {
     assert_eq!(examined.code, Some(0), "{examined}");
     let mut skipped = vec!["api: certificate", "kubernetes: image"];
     skipped.extend(consumer.is_none().then_some("broker: reachable"));
+    skipped.push("credentials: settings");
     assert_eq!(examined.all("skipped"), skipped, "{examined}");
     assert_eq!(examined.all("warning"), Vec::<String>::new(), "{examined}");
     for group in ["api", "kubernetes", "secret_store", "files"] {
@@ -168,7 +169,7 @@ async fn without_anything_each_part_has_its_line() {
         message.contains("no process listens there") && fix.contains("port-forward service/hyperfleet-api"),
         "{examined}"
     );
-    for check in ["kubernetes: reachable", "broker: reachable", "secret_store: reachable"] {
+    for check in ["kubernetes: reachable", "broker: reachable", "secret_store: reachable", "credentials: settings"] {
         assert!(examined.all("skipped").iter().any(|skipped| skipped == check), "{examined}");
     }
     let help = program::pull_secret(&["doctor", "--help"]).output().await.unwrap().stdout;

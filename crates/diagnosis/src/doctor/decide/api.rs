@@ -202,7 +202,7 @@ fn granting(claims: Option<&Claims>) -> String {
     )
 }
 
-fn words(refusal: &Refusal) -> String {
+pub(super) fn words(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Unconnected(_) => "the connection broke".to_owned(),
         Refusal::TimedOut => "no answer in time".to_owned(),

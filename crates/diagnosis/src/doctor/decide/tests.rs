@@ -1,5 +1,6 @@
 //! Tables of the checks: one fact is changed, and the lines that are not ok are compared.
 
+mod credentials;
 mod guide;
 mod parts;
 
@@ -43,6 +44,7 @@ fn sound() -> Facts {
         }),
         broker: Some(Ok(parts::broker())),
         store: Some(Ok(parts::store())),
+        credentials: Some(Ok(credentials::facts())),
         files: vec![parts::file()],
     }
 }

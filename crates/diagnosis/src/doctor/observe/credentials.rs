@@ -1,0 +1,88 @@
+//! Observation of the parts that the credentials service depends on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use credentials::ledger::schema::SCHEMA;
+use credentials::server;
+use credentials::settings::{Plan, RegistryPlan};
+use daemon::environment::Environment;
+use daemon::log::causes;
+use daemon::retry::Budget;
+use futures_util::future::join_all;
+use hyperfleet_client::{Client, ListQuery, Patch};
+use jiff::Timestamp;
+use registry_account::contract::Registry as _;
+use registry_account::name::AccountName;
+use registry_account::{AccountError, ErrorKind, Operation};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{CHECK_TIMEOUT, answer};
+use crate::doctor::facts::{ApiAccess, CredentialsFacts, LedgerFacts, Refusal, RegistryFacts};
+
+/// Observes API, ledger and registries as the service uses them.
+pub async fn credentials(plan: &Plan, environment: &impl Environment) -> CredentialsFacts {
+    let registries = join_all(plan.registries.iter().map(registry));
+    let ledger = async {
+        match timeout(CHECK_TIMEOUT, ledger(plan, environment)).await {
+            Ok(ledger) => ledger,
+            Err(_elapsed) => Err("the database does not answer in time".to_owned()),
+        }
+    };
+    let (api, ledger, registries) = tokio::join!(api(plan), ledger, registries);
+    CredentialsFacts { api, ledger, registries }
+}
+
+async fn api(plan: &Plan) -> Result<ApiAccess, String> {
+    let client = Client::new(plan.client.clone()).map_err(|error| causes(&error))?;
+    let budget = Budget::new(CHECK_TIMEOUT, CancellationToken::new());
+    let calls = client.within(&budget);
+    let absent = format!("doctor-{}", Timestamp::now().as_nanosecond());
+    let query = ListQuery { size: Some(1), fields: vec!["id".to_owned()], ..ListQuery::default() };
+    let patch = Patch { labels: Some(BTreeMap::new()), ..Patch::default() };
+    let (list, read, update) = tokio::join!(
+        calls.list("clusters", &query),
+        calls.get_with_pull_secret("clusters", &absent),
+        calls.patch("clusters", &absent, &patch, None),
+    );
+    let update = match update {
+        Err(error) if error.status() == Some(404) => Ok(()),
+        other => other.map(drop).map_err(|error| Refusal::from(&error)),
+    };
+    Ok(ApiAccess { list: answer(list), read: answer(read), update })
+}
+
+/// Reads the ledger. An embedded one that does not exist is not made, nor a key beside it.
+async fn ledger(plan: &Plan, environment: &impl Environment) -> Result<LedgerFacts, String> {
+    if let Some(file) = plan.settings.database.file().filter(|file| !file.exists()) {
+        return Err(format!("there is no ledger {}", file.display()));
+    }
+    let keyring = Arc::new(plan.keyring()?);
+    let ledger = server::open(plan, environment, Arc::clone(&keyring))?;
+    let pending = SCHEMA.pending(ledger.database()).await.map_err(|error| causes(&error))?;
+    let keys =
+        if pending.is_empty() { ledger.keys_in_use().await.map_err(|error| causes(&error))? } else { BTreeMap::new() };
+    let known = keys.iter().filter(|(id, _)| keyring.has(id));
+    let old = known.filter(|(id, _)| keyring.first() != Some(id.as_str())).map(|(_, number)| *number).sum();
+    let passwords = keys.values().sum();
+    let missing_keys = keys.into_keys().filter(|id| !keyring.has(id)).collect();
+    Ok(LedgerFacts { is_current: pending.is_empty(), passwords, missing_keys, old })
+}
+
+/// Looks an account up that need not exist: the registry answers to those only that may read its accounts.
+async fn registry(planned: &RegistryPlan) -> RegistryFacts {
+    let name = planned.name.to_string();
+    let any = AccountName::random(&planned.prefix, 0);
+    let found = match planned.connect() {
+        Ok(served) => timeout(CHECK_TIMEOUT, served.registry.find(&any)).await.unwrap_or_else(|_elapsed| {
+            Err(AccountError::new(Operation::Find, served.registry.login(&any), ErrorKind::TimedOut))
+        }),
+        Err(error) => Err(error),
+    };
+    let answer = match found {
+        Err(error) if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::NameTaken) => Err(error),
+        _ => Ok(()),
+    };
+    RegistryFacts { name, answer }
+}
