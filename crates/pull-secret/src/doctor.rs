@@ -57,7 +57,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
         };
         let credentials = async {
             match &plan {
-                Some(Ok(plan)) => Some(Ok(observe::credentials(plan, &ProcessEnvironment).await)),
+                Some(Ok(plan)) => Some(Ok(Box::pin(observe::credentials(plan, &ProcessEnvironment)).await)),
                 Some(Err(fault)) => Some(Err(fault.clone())),
                 None => None,
             }

@@ -11,9 +11,9 @@ pub(super) const DASHBOARD: Dashboard = Dashboard {
             "Waiting for a person",
             "short",
             &[(
-                "max by (registry, reason) (hyperfleet_credentials_standing{reason=~\"AwaitingApproval|Denied|Displaced|\
-                 NeverPulled|NeverReported|NewerPublished|NoUsageLog|NodesNeverReported|NotWritable|ProbeRefused|StillAccepted|\
-                 StillNamed\"})",
+                "max by (registry, reason) (hyperfleet_credentials_standing{reason=~\"AwaitingApproval|Denied|Displaced|LoginRefused|\
+                 NeverPulled|NeverReported|NewerPublished|NoUsageLog|NodesNeverReported|NotWritable|PullNotPermitted|\
+                 StillAccepted|StillNamed\"})",
                 "{{registry}}: {{reason}}",
             )],
         )

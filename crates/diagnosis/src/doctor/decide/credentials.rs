@@ -22,7 +22,9 @@ pub(super) fn lines(facts: Option<&Result<CredentialsFacts, String>>) -> Vec<Lin
         Some(Ok(CredentialsFacts { api, ledger, registries })) => {
             access(&mut checks, api);
             stored(&mut checks, ledger);
-            registries.iter().for_each(|facts| registry(&mut checks, facts));
+            for facts in registries {
+                registry(&mut checks, facts);
+            }
         }
         Some(Err(fault)) => checks.failed(SETTINGS, fault, SHOW),
         None => {
@@ -87,7 +89,7 @@ fn registry(checks: &mut Checks, facts: &RegistryFacts) {
     let check = format!("registry {name}");
     match answer {
         Ok(()) => {
-            checks.ok(&check, "it accepts the token; the permissions to create and to pull show when they are used")
+            checks.ok(&check, "it accepts the token; the permissions to create and to pull show when they are used");
         }
         Err(error) => {
             let setting = match error.kind {

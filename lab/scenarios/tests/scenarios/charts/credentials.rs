@@ -93,8 +93,16 @@ fn every_file_of_its_configuration_is_mounted(#[case] values: &str, #[case] besi
 fn paths(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::String(text) if text.starts_with('/') => drop(found.insert(text.clone())),
-        Value::Array(items) => items.iter().for_each(|item| paths(item, found)),
-        Value::Object(members) => members.values().for_each(|member| paths(member, found)),
+        Value::Array(items) => {
+            for item in items {
+                paths(item, found);
+            }
+        }
+        Value::Object(members) => {
+            for member in members.values() {
+                paths(member, found);
+            }
+        }
         _ => {}
     }
 }
