@@ -1,5 +1,5 @@
-//! Rotates a fleet with the service's own worker and ledger (SQLite) by a virtual clock: a registry that allows fewer calls than it was
-//! told in every third hour, and is away for an hour; one of a hundred clusters never follows its pull secret, one of twenty an hour
+//! Rotates a fleet with the service's own worker and ledger (SQLite) by a virtual clock: a registry that allows fewer calls than it
+//! states in every third hour, and is away for an hour; one of a hundred clusters never follows its pull secret, one of twenty an hour
 //! late.
 //!
 //! `CLUSTERS=100000 cargo bench --package credentials --bench rotation` rotates a hundred thousand.

@@ -18,7 +18,7 @@ use secrecy::SecretString;
 
 /// The host of the registry.
 pub(crate) const HOST: &str = "registry.invalid";
-/// Calls in a minute that the service is told to keep to.
+/// Calls in a minute that the registry states.
 pub(crate) const PER_MINUTE: u32 = 600;
 /// Calls in a minute that the registry really allows, in every third hour.
 const TRUE_LIMIT: u32 = 400;

@@ -9,7 +9,7 @@ use super::clusters::Clusters;
 use super::outcome::{Effect, Retry, Trouble};
 use super::served::{Served, later};
 use super::worker::{RunError, Worker};
-use crate::credential::{Credential, DocumentSeen, Naming, Record, Successor};
+use crate::credential::{Credential, DocumentSeen, Naming, NodesEvidence, Proof, Record, Successor};
 use crate::decide::budget::MAX_WAIT;
 use crate::decide::{self, Facts, Step};
 use crate::ledger::{Call, Change, Claimed, Fresh, Outcome, Password, Start, Started};
@@ -85,7 +85,12 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
             (record.attempts, record.failure, record.retry_at) = (0, None, None);
         }
         if step.next == State::Adopted && credential.state == State::Published {
-            record.adopted = record.adopted.or(Some(self.sources.now()));
+            let now = self.sources.now();
+            record.adopted = record.adopted.or(Some(now));
+            if work.served.policy.nodes == NodesEvidence::Renounced {
+                let source = "renounced by policy.nodes".to_owned();
+                record.evidence.nodes.get_or_insert(Proof { at: now, source });
+            }
         }
         let result = StepResult {
             action: None,

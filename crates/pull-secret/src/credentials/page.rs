@@ -115,6 +115,8 @@ fn evidence(text: &mut String, evidence: &Evidence) {
     for (part, proof) in [("report", report), ("nodes", nodes), ("first pull", first_pull), ("quiet", quiet)] {
         let _infallible = match proof {
             Some(Proof { at, source }) => writeln!(text, "EVIDENCE    {part}: {at}, {}", plain(source)),
+            // Silence is seen in the usage; only an attestation is a proof of its own.
+            None if part == "quiet" => Ok(()),
             None => writeln!(text, "EVIDENCE    {part}: none"),
         };
     }
