@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 use crate::credential::RegistryName;
 use crate::decide::Work;
 use crate::ledger::Count;
+use crate::rotation::{GroupCounts, RotationPhase, Standing};
 use crate::state::State;
 
 /// Metrics of one service. Clones share their values.
@@ -28,6 +29,8 @@ pub struct Metrics {
     pool_target: Family<OfRegistry, Gauge>,
     calls: Family<ByOutcome, Counter>,
     waiting_calls: Family<ByLane, Gauge>,
+    rotations: Family<ByPhase, Gauge>,
+    rotation_clusters: Family<ByStanding, Gauge>,
     last_resync: Family<OfRegistry, Gauge>,
     old_keys: Gauge,
 }
@@ -50,6 +53,17 @@ pub struct PoolLevel<'a> {
     pub registry: &'a RegistryName,
     /// Credentials that should wait for a cluster.
     pub target: u64,
+}
+
+/// A rotation that is not over.
+#[derive(Clone, Debug)]
+pub struct OpenRotation {
+    /// The registry.
+    pub registry: RegistryName,
+    /// Its phase.
+    pub phase: RotationPhase,
+    /// The numbers of its clusters by group.
+    pub counts: Vec<GroupCounts>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -76,6 +90,18 @@ struct ByLane {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByPhase {
+    registry: String,
+    phase: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByStanding {
+    registry: String,
+    standing: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByOutcome {
     registry: String,
     operation: &'static str,
@@ -95,6 +121,8 @@ impl Metrics {
             pool_target: Family::default(),
             calls: Family::default(),
             waiting_calls: Family::default(),
+            rotations: Family::default(),
+            rotation_clusters: Family::default(),
             last_resync: Family::default(),
             old_keys: Gauge::default(),
         };
@@ -105,6 +133,8 @@ impl Metrics {
         register(registry, &catalogue::POOL_TARGET, metrics.pool_target.clone());
         register(registry, &catalogue::CALLS, metrics.calls.clone());
         register(registry, &catalogue::WAITING_CALLS, metrics.waiting_calls.clone());
+        register(registry, &catalogue::ROTATIONS, metrics.rotations.clone());
+        register(registry, &catalogue::ROTATION_CLUSTERS, metrics.rotation_clusters.clone());
         register(registry, &catalogue::LAST_RESYNC, metrics.last_resync.clone());
         register(registry, &catalogue::OLD_KEYS, metrics.old_keys.clone());
         register(registry, &catalogue::DB_QUERY_DURATION, queries.durations.clone());
@@ -160,6 +190,21 @@ impl Metrics {
         }
     }
 
+    /// Sets the phase and the clusters of the rotations that are not over; those that are over disappear.
+    pub fn show_rotations(&self, open: &[OpenRotation]) {
+        self.rotations.clear();
+        self.rotation_clusters.clear();
+        for OpenRotation { registry, phase, counts } in open {
+            let registry = registry.to_string();
+            self.rotations.get_or_create(&ByPhase { registry: registry.clone(), phase: phase.as_str() }).set(1);
+            for standing in Standing::ALL {
+                let number = counts.iter().map(|counts| counts.of(standing)).sum();
+                let labels = ByStanding { registry: registry.clone(), standing: standing.as_str() };
+                self.rotation_clusters.get_or_create(&labels).set(gauge(number));
+            }
+        }
+    }
+
     /// Sets the time of a complete list of clusters.
     pub fn resynced(&self, registry: &RegistryName, now: Timestamp) {
         self.last_resync.get_or_create(&of(registry)).set(now.as_second());
@@ -200,10 +245,36 @@ mod tests {
             .show_ledger(&[count(State::Pooled, Reason::InPool, 2)], &[PoolLevel { registry: &registry, target: 3 }]);
         metrics.show_unadopted(&registry, None, Timestamp::UNIX_EPOCH);
         metrics.show_waiting(&registry, &[]);
+        let counts = vec![GroupCounts { failed: 1, ..GroupCounts::default() }; 2];
+        metrics.show_rotations(&[OpenRotation { registry: registry.clone(), phase: RotationPhase::Stopped, counts }]);
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);
         let without_statements = |line: &String| !line.starts_with(catalogue::DB_QUERY_DURATION.name);
         let differences = daemon::metrics::differences(&registered, &[catalogue::METRICS], "");
         assert_eq!(differences.into_iter().filter(without_statements).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn a_rotation_that_is_over_disappears() {
+        let (mut registered, queries) = (Registry::default(), QueryMeter::new(&[]));
+        let metrics = Metrics::register(&mut registered, &queries);
+        let text = || {
+            let mut text = String::new();
+            encode(&mut text, &registered).unwrap();
+            text
+        };
+        let counts =
+            [[1, 2], [0, 3]].map(|[waiting, failed]| GroupCounts { waiting, failed, ..GroupCounts::default() });
+        let phase = RotationPhase::Stopped;
+        metrics.show_rotations(&[OpenRotation { registry: "quay".parse().unwrap(), phase, counts: counts.to_vec() }]);
+        for line in [
+            r#"hyperfleet_credentials_rotations{registry="quay",phase="Stopped"} 1"#,
+            r#"hyperfleet_credentials_rotation_clusters{registry="quay",standing="Failed"} 5"#,
+            r#"hyperfleet_credentials_rotation_clusters{registry="quay",standing="Succeeded"} 0"#,
+        ] {
+            assert!(text().contains(line), "{line}: {}", text());
+        }
+        metrics.show_rotations(&[]);
+        assert!(!text().contains(r#"registry="quay""#), "{}", text());
     }
 
     #[test]

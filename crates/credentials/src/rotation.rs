@@ -205,10 +205,20 @@ impl GroupCounts {
         *count = count.saturating_add(number);
     }
 
+    /// Returns the number of those of a standing.
+    pub fn of(&self, standing: Standing) -> u64 {
+        match standing {
+            Standing::Waiting => self.waiting,
+            Standing::InProgress => self.in_progress,
+            Standing::Succeeded => self.succeeded,
+            Standing::Failed => self.failed,
+            Standing::Skipped => self.skipped,
+        }
+    }
+
     /// Returns the number of all.
     pub fn all(&self) -> u64 {
-        let Self { waiting, in_progress, succeeded, failed, skipped } = self;
-        waiting + in_progress + succeeded + failed + skipped
+        Standing::ALL.map(|standing| self.of(standing)).iter().sum()
     }
 }
 

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::credential::RegistryName;
 use crate::ledger::schema::COMPONENT;
 use crate::ledger::{Advanced, Ledger, LedgerError};
-use crate::metrics::{Metrics, PoolLevel};
+use crate::metrics::{Metrics, OpenRotation, PoolLevel};
 use crate::publish::ApiClusters;
 use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
@@ -316,6 +316,12 @@ impl Parts<'_> {
             self.metrics.show_unadopted(name, ledger.oldest_unadopted(name).await?, self.worker.sources.now());
             self.metrics.show_waiting(name, &ledger.work(name).await?);
         }
+        let mut open = Vec::new();
+        for rotation in ledger.rotations().await?.into_iter().filter(|rotation| !rotation.phase.is_final()) {
+            let counts = ledger.rotation_counts(&rotation).await?;
+            open.push(OpenRotation { registry: rotation.registry, phase: rotation.phase, counts });
+        }
+        self.metrics.show_rotations(&open);
         Ok(())
     }
 

@@ -53,6 +53,21 @@ pub(super) const DASHBOARD: Dashboard = Dashboard {
         ),
         panel(
             Kind::Lines,
+            "Clusters of a rotation",
+            "short",
+            &[(
+                "max by (registry, standing) (hyperfleet_credentials_rotation_clusters)",
+                "{{registry}}: {{standing}}",
+            )],
+        ),
+        panel(
+            Kind::Lines,
+            "Rotations",
+            "short",
+            &[("max by (registry, phase) (hyperfleet_credentials_rotations)", "{{registry}}: {{phase}}")],
+        ),
+        panel(
+            Kind::Lines,
             "Registry calls",
             "ops",
             &[(

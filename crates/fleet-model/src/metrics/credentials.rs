@@ -20,6 +20,10 @@ metrics! {
     CALLS = Counter "hyperfleet_credentials_registry_calls" by &["registry", "operation", "outcome"];
     /// Calls of a registry that wait, by lane.
     WAITING_CALLS = Gauge "hyperfleet_credentials_registry_waiting_calls" by &["registry", "lane"];
+    /// Rotations that are not over, by registry and phase.
+    ROTATIONS = Gauge "hyperfleet_credentials_rotations" by &["registry", "phase"];
+    /// Clusters of rotations that are not over, by registry and standing.
+    ROTATION_CLUSTERS = Gauge "hyperfleet_credentials_rotation_clusters" by &["registry", "standing"];
     /// Unix time of the last complete list of clusters, by the registry that they were listed for.
     LAST_RESYNC = Gauge "hyperfleet_credentials_last_resync_timestamp" in Seconds by &["registry"];
     /// Passwords that another key than the first seals: until there are none, no key can be withdrawn.
