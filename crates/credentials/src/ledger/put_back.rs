@@ -39,19 +39,24 @@ pub(super) async fn put_back(
     id: CredentialId,
     statement: &Statement<'_>,
 ) -> Result<Option<CredentialId>, LedgerError> {
+    let newer = newer(write, id).await?;
+    // In the order in which the adoption of the newer one locks them.
+    let mut newer = match newer {
+        Some(newer) => Some(lock(write, newer).await?),
+        None => None,
+    };
     let mut former = lock(write, id).await?;
     let is_alive = matches!(former.state, State::Published | State::Adopted | State::Quiet) && former.has_password;
     if !is_alive || former.record.order.as_ref().is_some_and(|order| order.break_glass) {
         return Err(LedgerError::TooLate(id));
     }
-    let Some(newer) = newer(write, id).await? else { return Ok(None) };
-    let mut newer = lock(write, newer).await?;
+    let Some(newer) = &mut newer else { return Ok(None) };
     if newer.state == State::Retiring || newer.state.is_over() {
         return Err(LedgerError::TooLate(newer.id));
     }
     newer.record.given_up = Some(Reason::RolledBack);
     newer.record.order.get_or_insert_with(|| order(statement, false));
-    save(write, &newer, "slot = NULL, ", statement).await?;
+    save(write, newer, "slot = NULL, ", statement).await?;
     // Where the newer one was never sent, the pull secret still names the former one.
     if newer.may_be_named() {
         former.state = State::Probed;

@@ -186,7 +186,11 @@ impl Ledger {
         update(&mut write, &mut rotation, statement.now).await?;
         if let RotationRequest::Abort { put_back: true } = asked {
             for Member { credential, .. } in in_progress(&mut write, name).await? {
-                put_back(&mut write, credential, statement).await?;
+                match put_back(&mut write, credential, statement).await {
+                    // The new one stays.
+                    Err(LedgerError::TooLate(_)) => continue,
+                    result => result?,
+                };
                 let change = MemberChange { credential, standing: Standing::Skipped, cause: Some(Reason::RolledBack) };
                 save_member(&mut write, name, &change, statement.now).await?;
             }

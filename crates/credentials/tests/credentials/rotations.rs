@@ -251,10 +251,16 @@ async fn what_is_revoked_or_over_is_not_put_back(#[case] kind: Kind) {
     let ledger = &fleet.worker.ledger;
     assert_eq!(ledger.put_back(fleet.first[1].id, &fleet.statement("for nothing")).await.unwrap(), None);
     *fleet.rig.world.may_delete_in_use.lock().unwrap() = true;
+    let name = fleet.start(0, |_| {}).await;
+    while fleet.members(&name, Standing::InProgress).await.is_empty() {
+        fleet.worker.rotate(&Rig::registry()).await.unwrap();
+    }
     ledger.revoke(fleet.first[0].id, &fleet.statement("leaked")).await.unwrap();
-    fleet.rig.assign(&fleet.clusters[0], Some(fleet.first[0].id)).await;
     let refused = ledger.put_back(fleet.first[0].id, &fleet.statement("a mistake")).await;
     assert!(matches!(refused, Err(LedgerError::TooLate(_))), "{refused:?}");
+    ledger.ask(&name, RotationRequest::Abort { put_back: true }, &fleet.statement("wrong")).await.unwrap();
+    assert_eq!(fleet.members(&name, Standing::Skipped).await, ["cls-1"]);
+    assert_eq!(fleet.members(&name, Standing::InProgress).await, ["cls-0"], "it needs its new one");
 }
 
 /// A replica begins what the limit allows, however many there are.
