@@ -179,6 +179,8 @@ metadata:
   labels: {{- include "pull-secret.labels" . | nindent 4 }}
 spec:
   minAvailable: 1
+  # Pods that are not ready, as their database or registry is away, do not keep a node from being drained.
+  unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels: {app.kubernetes.io/name: {{ .name }}}
 {{- end }}
