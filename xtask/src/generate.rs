@@ -174,6 +174,7 @@ fn adapter_settings() -> String {
 
 fn credentials_page() -> String {
     use credentials::reason::Reason as CredentialReason;
+    use credentials::rotation::{RotationPhase, RotationReason, Standing};
     use credentials::state::{Action, Lane, State};
     let mut page = format!(
         "# Registry credentials: states and reasons\n\n{NOTE}\nAs the ledger stores them, in rows and events. Each step has at most one \
@@ -199,6 +200,20 @@ fn credentials_page() -> String {
     for reason in CredentialReason::ALL {
         let person = if reason.needs_a_person() { "yes" } else { "no" };
         let _infallible = writeln!(page, "| `{reason}` | {person} | {} |", reason.meaning());
+    }
+    page.push_str(
+        "\n## Rotations\n\n[How to](../guides/credentials.md#replace-many).\n\n| phase | meaning |\n|---|---|\n",
+    );
+    for phase in RotationPhase::ALL {
+        let _infallible = writeln!(page, "| `{phase}` | {} |", phase.meaning());
+    }
+    page.push_str("\n| reason of a phase | meaning |\n|---|---|\n");
+    for reason in RotationReason::ALL {
+        let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());
+    }
+    page.push_str("\n| standing of a cluster | meaning |\n|---|---|\n");
+    for standing in Standing::ALL {
+        let _infallible = writeln!(page, "| `{standing}` | {} |", standing.meaning());
     }
     page
 }
