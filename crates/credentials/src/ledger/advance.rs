@@ -128,12 +128,13 @@ async fn begin(
 /// Reads the clusters on their way, each with the credential that replaces its old one.
 async fn begun(write: &mut Transaction, rotation: &Rotation) -> Result<Vec<Begun>, LedgerError> {
     let mut parameters = Parameters::default();
-    let [name, standing] =
-        [rows::text(&rotation.name), rows::text(Standing::InProgress)].map(|value| parameters.add(value));
+    let name = parameters.add(rows::text(&rotation.name));
+    // The standing is no parameter, so that the index of these rows alone serves.
+    let standing = Standing::InProgress;
     let sql = format!(
         "SELECT {COLUMNS}, credential, started FROM rotation_members LEFT JOIN credentials \
          ON credentials.replaces = rotation_members.credential AND credentials.slot IS NOT NULL \
-         WHERE rotation = {name} AND standing = {standing}"
+         WHERE rotation = {name} AND standing = '{standing}'"
     );
     let rows = write.fetch(sql, parameters).await?;
     let begun = |row: &Row| {

@@ -58,14 +58,16 @@ pub(super) async fn put_back(
     newer.record.order.get_or_insert_with(|| order(statement, false));
     save(write, newer, "slot = NULL, ", statement).await?;
     // Where the newer one was never sent, the pull secret still names the former one.
+    let mut further = "";
     if newer.may_be_named() {
+        further = "published = NULL, ";
         former.state = State::Probed;
         former.reason = Reason::ToPublish;
         let record = &mut former.record;
         (record.published, record.adopted, record.order) = (None, None, None);
         record.evidence = Evidence::default();
     }
-    save(write, &former, "published = NULL, ", statement).await?;
+    save(write, &former, further, statement).await?;
     Ok(Some(newer.id))
 }
 

@@ -239,8 +239,10 @@ pub(super) async fn update(
 /// Reads the clusters of a rotation that are on their way.
 async fn in_progress(write: &mut Transaction, name: &RotationName) -> Result<Vec<Member>, LedgerError> {
     let mut parameters = Parameters::default();
-    let [name, standing] = [rows::text(name), rows::text(Standing::InProgress)].map(|value| parameters.add(value));
-    let sql = format!("SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing = {standing}");
+    let name = parameters.add(rows::text(name));
+    // The standing is no parameter, so that the index of these rows alone serves.
+    let standing = Standing::InProgress;
+    let sql = format!("SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing = '{standing}'");
     write.fetch(sql, parameters).await?.iter().map(member).collect()
 }
 
