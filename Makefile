@@ -21,7 +21,7 @@ demo_with_aws   = hack/real-parts/with.sh moto -- sh -c 'AWS_REGION=eu-central-1
   AWS_ENDPOINT_URL_SECRETS_MANAGER=$$REAL_MOTO_ADDR AWS_SHARED_CREDENTIALS_FILE=$$REAL_MOTO_CREDENTIALS exec "$$@"' demo
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint deploy fmt demo demo-credentials real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-on-real-parts
+.PHONY: help build test lint deploy fmt demo demo-credentials real-parts bench fuzz install binary image image-push image-dev images images-push image-archives clean tests-a-to-o tests-p-to-z tests-of-chaos
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,16 +37,28 @@ demo-credentials: ## Build, and walk one cluster through its accounts at a regis
 test: ## Run the test suite; with CI=true the real parts are got first and must be there
 	@if [ "$(CI)" = true ]; then $(MAKE) --no-print-directory real-parts; else cargo test --locked --workspace; fi
 
+# Two lanes at a time, since tests at real parts mostly wait: each has parts of its own, which its tests may take away. The patterns
+# are each other's complement, so that a new test is in one of them.
 real-parts: ## Get the real parts that tests are held to, and run the test suite on them
 	hack/real-parts/google-clients.sh
 	hack/real-parts/azure-clients.sh
 	hack/real-parts/go-clients.sh
-	hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node chromium schemathesis registry helm crds promtool opentelemetry-collector oauth2-proxy -- $(MAKE) --no-print-directory tests-on-real-parts
+	cargo test --locked --workspace --no-run
+	$(MAKE) --no-print-directory --jobs 2 --keep-going tests-a-to-o tests-p-to-z
+	$(MAKE) --no-print-directory tests-of-chaos
 
-# The chaos run leaves nothing of the machine to others, so it comes after them. Neither leaves credentials behind.
-tests-on-real-parts:
-	hack/in-own-tmp.sh cargo test --locked --workspace --no-fail-fast -- --skip whatever_is_killed
-	hack/in-own-tmp.sh cargo test --locked --workspace --test chaos
+with_parts = hack/real-parts/with.sh kubernetes postgresql rabbitmq openbao moto pubsub systemd node
+all_tests  = env --unset=MAKEFLAGS hack/in-own-tmp.sh cargo test --locked --workspace --no-fail-fast
+
+tests-a-to-o:
+	$(with_parts) schemathesis -- $(all_tests) --lib --bins --test '[!p-z]*' -- --skip whatever_is_killed
+	$(all_tests) --doc
+tests-p-to-z:
+	$(with_parts) chromium registry helm crds promtool opentelemetry-collector oauth2-proxy -- $(all_tests) --test '[p-z]*'
+
+# It leaves nothing of the machine to others, so it comes after them.
+tests-of-chaos:
+	hack/real-parts/with.sh kubernetes postgresql rabbitmq -- $(all_tests) --test chaos
 
 build: ## Leave release binaries in target/release, the node syncer's in target/node; STORES=aws: for the named secret stores only
 	$(of_build) cargo build --locked --release --package pull-secret --package global-pull-secret $(of_stores)

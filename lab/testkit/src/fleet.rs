@@ -1,5 +1,7 @@
 //! A fleet plane as `local up` starts it, and the characters that a test plays in it.
 
+mod view;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,6 +22,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+
+pub use view::{attempt, condition, is_available, view};
 
 use crate::leaks::{PASSWORD, check};
 use crate::program;
@@ -197,25 +201,6 @@ pub async fn versions(host: &str, token_file: Option<PathBuf>, id: &str) -> Vec<
     contents
 }
 
-/// The adapter's view of a cluster, if it has one.
-pub fn view(cluster: &Resource) -> Value {
-    cluster.status.adapters.as_ref().and_then(|adapters| adapters.get("pullsecret")).cloned().unwrap_or_default()
-}
-
-/// True if the adapter reports the pull secret as available at that generation.
-pub fn is_available(cluster: &Resource, generation: impl Into<Generation>) -> bool {
-    let generation = generation.into();
-    let view = view(cluster);
-    view["available"] == "True" && view["observed_generation"] == json!(generation)
-}
-
-/// One of the adapter's conditions.
-pub fn condition(cluster: &Resource, kind: &str) -> Value {
-    let view = view(cluster);
-    let conditions = view["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
-}
-
 impl Player {
     pub fn of(api: &str) -> Self {
         Self::with(Settings::new(api.parse().unwrap()))
@@ -352,6 +337,18 @@ impl Player {
                 panic!("waited in vain for {id}; the adapter's last word: {last:?}")
             }
         }
+    }
+
+    /// Waits until a later attempt than that of `before` has repaired what is stored; fails unless the adapter has reported the
+    /// finding. A test that looks for the condition itself comes too late on a busy machine.
+    pub async fn until_repaired(&self, before: &Resource, finding: &str) -> Resource {
+        let (id, generation) = (before.id.as_str(), before.generation);
+        let is_repaired = |cluster: &Resource| is_available(cluster, generation) && attempt(cluster) > attempt(before);
+        let repaired = self.until(id, is_repaired).await;
+        let history = self.client.within(&self.budget).history("clusters", id).await.unwrap();
+        let messages: Vec<&str> = history.iter().filter_map(|change| change.message.as_deref()).collect();
+        assert!(messages.iter().any(|message| message.contains(finding)), "{finding}: {messages:?}");
+        repaired
     }
 
     /// Waits until the cluster is gone.

@@ -110,14 +110,9 @@ async fn a_secret_is_repaired(#[case] act: Act, #[case] finding: &str) {
     let folder = folder();
     let world = World::in_folder(folder.path()).await;
     let before = world.metadata().await;
+    let stored = world.up.player.until(ID, |cluster| is_available(cluster, 1)).await;
     world.act(act).await;
-    let repairing = |cluster: &Resource| {
-        let message = condition(cluster, "Available")["message"].as_str().unwrap_or_default().to_owned();
-        message.contains(finding)
-    };
-    let drifted = world.up.player.until(ID, repairing).await;
-    assert_eq!(condition(&drifted, "Available")["reason"], "StoreDrifted");
-    world.up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+    world.up.player.until_repaired(&stored, finding).await;
     let after = world.metadata().await;
     // The list of versions that may be pruned cannot be recovered; those are kept.
     let kept = |metadata: &Metadata| {

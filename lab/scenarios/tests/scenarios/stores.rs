@@ -99,16 +99,12 @@ async fn what_is_deleted_in_openbao_is_stored_again() {
     let up = Up::start(command).await;
     up.player.create(ID, &document("a")).await;
     up.player.make_ready(&up.cluster().await, ID, 1).await;
-    up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+    let stored = up.player.until(ID, |cluster| is_available(cluster, 1)).await;
     let path = format!("{BUILT_IN}/hyperfleet-{ID}-pull-secret");
     assert_eq!(metadata(&path).await["data"]["current_version"], 1);
     bao(&["kv", "metadata", "delete", "-mount=secret", &path]).await;
     assert_eq!(metadata(&path).await["data"]["current_version"], Value::Null);
-    let is_drifted = |cluster: &Resource| condition(cluster, "Available")["reason"] == "StoreDrifted";
-    let drifted = up.player.until(ID, is_drifted).await;
-    let message = condition(&drifted, "Available")["message"].as_str().unwrap().to_owned();
-    assert!(message.contains(&format!("secret secret/{path} at ")), "{message}");
-    up.player.until(ID, |cluster| is_available(cluster, 1)).await;
+    up.player.until_repaired(&stored, &format!("secret secret/{path} at ")).await;
     assert_eq!(metadata(&path).await["data"]["current_version"], 1, "it begins anew");
     let terminating = up.player.delete(ID).await;
     up.player.finalize(ID, terminating.generation).await;
@@ -200,8 +196,8 @@ async fn a_cluster_moves_from_secret_manager_to_openbao_by_way_of_a_mirror() {
 
     // What is lost in the mirror is stored there again: the check reads both.
     bao(&["kv", "metadata", "delete", "-mount=secret", &path]).await;
-    up.player.until(ID, |cluster| condition(cluster, "Available")["reason"] == "StoreDrifted").await;
-    up.player.until(ID, is_mirrored).await;
+    let repaired = up.player.until_repaired(&mirrored, "has no version any more").await;
+    assert!(is_mirrored(&repaired), "{:?}", view(&repaired));
     assert_eq!(metadata(&path).await["data"]["current_version"], 1);
 
     let up = restarted(up, folder.path(), &["--store=vault", "--mirror=google"]).await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::broker::{self, Broker, fetch};
 use testkit::environment::{missing, variable};
-use testkit::fleet::{self, Player, condition, document, is_available, spec_of, view};
+use testkit::fleet::{self, Player, attempt, condition, document, is_available, spec_of, view};
 use testkit::key_vault::{SUBJECT, Server};
 use testkit::program;
 use tokio::process::Child;
@@ -196,8 +196,7 @@ async fn one_adapter_serves_each_cluster_at_the_store_of_its_provider() {
     }
     for (id, stored) in [("cls-of-onprem", [true, false, false]), ("cls-of-azure", [false, true, false])] {
         // The second one may be repaired before it is looked at. The number of the attempt stays.
-        let is_second = |cluster: &Resource| view(cluster)["data"]["attempt"]["number"] == 2;
-        player.until(id, |cluster| is_available(cluster, 1) && is_second(cluster)).await;
+        player.until(id, |cluster| is_available(cluster, 1) && attempt(cluster) == Some(2)).await;
         assert_eq!(fleet.is_stored(id).await, stored, "{id}");
     }
 
