@@ -2,6 +2,7 @@
 
 mod advance;
 mod claim;
+mod entries;
 mod handle;
 mod inventory;
 mod model;
@@ -15,6 +16,7 @@ mod rows;
 pub mod schema;
 mod write;
 
+pub use entries::{EntryFilter, LookedAt};
 pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};
 pub use model::{

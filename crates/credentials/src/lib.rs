@@ -23,6 +23,8 @@
 //! - [`server::Server`] runs the worker on the registries of [`settings::Plan`], and gives each cluster that a registry's search finds
 //!   its first credential: from the change stream at once, from complete lists what was missed. `pull-secret credentials` is the
 //!   program.
+//! - [`entries`] are what pull secrets hold, of this service and of others: the service looks at all of them, and the ledger knows since when and until
+//!   when each credential is good, by its digest.
 //! - [`sweep::Sweep`] names accounts that the ledger does not know. It deletes nothing.
 //!
 //! Nodes are not known to the HyperFleet API: [`publish::ApiClusters`] has no evidence about them. An operator attests it, or
@@ -44,6 +46,7 @@
 //! | The program gives, keeps over a kill, and takes away; nothing that it prints is a password. | `crates/pull-secret/tests/program/credentials.rs` |
 //! | A rotation keeps its concurrency, group by group, with any number of replicas; failures stop it; what has begun can be put back. | `decide/tests/rotations.rs`, `tests/credentials/rotations.rs` |
 //! | A lost key costs no cluster its credential. | `tests/credentials/secrecy.rs` |
+//! | An entry keeps its age as long as its credential is the same; a late look changes nothing. | `tests/credentials/entries.rs` |
 //! | Events are only ever added. | `tests/credentials/ledger.rs` |
 //!
 //! ```
@@ -55,6 +58,7 @@
 
 pub mod credential;
 pub mod decide;
+pub mod entries;
 pub mod ledger;
 pub mod metrics;
 pub mod publish;

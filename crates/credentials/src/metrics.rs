@@ -1,5 +1,7 @@
 //! Metrics of the running service, declared in `fleet_model::metrics::credentials`.
 
+mod entries;
+
 use std::collections::BTreeMap;
 
 use daemon::metrics::register;
@@ -15,9 +17,11 @@ use prometheus_client::registry::Registry;
 
 use crate::credential::RegistryName;
 use crate::decide::Work;
+use crate::entries::EntryCounts;
 use crate::ledger::Count;
 use crate::rotation::{GroupCounts, RotationPhase, Standing};
 use crate::state::State;
+use entries::{EntryGauges, gauge};
 
 /// Metrics of one service. Clones share their values.
 #[derive(Clone, Debug)]
@@ -32,6 +36,7 @@ pub struct Metrics {
     rotations: Family<ByPhase, Gauge>,
     rotation_clusters: Family<ByStanding, Gauge>,
     last_resync: Family<OfRegistry, Gauge>,
+    entries: EntryGauges,
     old_keys: Gauge,
 }
 
@@ -124,6 +129,7 @@ impl Metrics {
             rotations: Family::default(),
             rotation_clusters: Family::default(),
             last_resync: Family::default(),
+            entries: EntryGauges::default(),
             old_keys: Gauge::default(),
         };
         register(registry, &catalogue::CREDENTIALS, metrics.credentials.clone());
@@ -136,6 +142,7 @@ impl Metrics {
         register(registry, &catalogue::ROTATIONS, metrics.rotations.clone());
         register(registry, &catalogue::ROTATION_CLUSTERS, metrics.rotation_clusters.clone());
         register(registry, &catalogue::LAST_RESYNC, metrics.last_resync.clone());
+        metrics.entries.register(registry);
         register(registry, &catalogue::OLD_KEYS, metrics.old_keys.clone());
         register(registry, &catalogue::DB_QUERY_DURATION, queries.durations.clone());
         register(registry, &catalogue::DB_ERRORS, queries.errors.clone());
@@ -210,6 +217,11 @@ impl Metrics {
         self.last_resync.get_or_create(&of(registry)).set(now.as_second());
     }
 
+    /// Sets the numbers and ages of the entries of all pull secrets.
+    pub fn show_entries(&self, counts: &EntryCounts, now: Timestamp) {
+        self.entries.show(counts, now);
+    }
+
     /// Sets the number of passwords that another key than the first seals.
     pub fn show_old_keys(&self, number: u64) {
         self.old_keys.set(gauge(number));
@@ -218,10 +230,6 @@ impl Metrics {
 
 fn of(registry: &RegistryName) -> OfRegistry {
     OfRegistry { registry: registry.to_string() }
-}
-
-fn gauge(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -248,6 +256,7 @@ mod tests {
         let counts = vec![GroupCounts { failed: 1, ..GroupCounts::default() }; 2];
         metrics.show_rotations(&[OpenRotation { registry: registry.clone(), phase: RotationPhase::Stopped, counts }]);
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);
+        metrics.show_entries(&EntryCounts::default(), Timestamp::UNIX_EPOCH);
         let without_statements = |line: &String| !line.starts_with(catalogue::DB_QUERY_DURATION.name);
         let differences = daemon::metrics::differences(&registered, &[catalogue::METRICS], "");
         assert_eq!(differences.into_iter().filter(without_statements).collect::<Vec<_>>(), [""; 0]);

@@ -1,6 +1,7 @@
 //! The running service: listeners, database, the worker, the assignment to clusters, readiness, shutdown.
 
 mod assign;
+mod entries;
 mod metered;
 
 use std::net::SocketAddr;
@@ -23,6 +24,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::credential::RegistryName;
+use crate::entries::EntryDigests;
 use crate::ledger::schema::COMPONENT;
 use crate::ledger::{Advanced, Ledger, LedgerError};
 use crate::metrics::{Metrics, OpenRotation, PoolLevel};
@@ -30,6 +32,7 @@ use crate::publish::ApiClusters;
 use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
 use assign::Assignment;
+use entries::EntryPasses;
 
 pub use metered::{Failing, Metered};
 
@@ -276,10 +279,20 @@ impl Parts<'_> {
             };
             assignment.run(stop).await;
         });
+        let passes = EntryPasses {
+            ledger: self.ledger(),
+            clusters: &self.worker.clusters,
+            client: self.client,
+            digests: EntryDigests::new(self.keyring.digest_key().clone()),
+            resync: self.plan.settings.clusters.resync,
+            sources: &self.worker.sources,
+            metrics: self.metrics,
+        };
         let check = || self.check(&problems);
         let ready = self.readiness.poll(Duration::from_secs(1), check);
         let checkpoints = self.ledger().database().make_checkpoints();
-        tokio::join!(join_all(assignments), ready, checkpoints, self.measure(), self.reseal(), self.rotate());
+        let (assigned, passed) = (join_all(assignments), passes.run(stop));
+        tokio::join!(assigned, passed, ready, checkpoints, self.measure(), self.reseal(), self.rotate());
     }
 
     async fn check(&self, problems: &[watch::Sender<Option<String>>]) -> Readiness {

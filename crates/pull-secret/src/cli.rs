@@ -30,8 +30,8 @@ pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunA
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
 pub(crate) use credentials::{
-    AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments, OrderArguments,
-    OrderFlags, Part, RekeyLedgerArguments, RevokeArguments, RotationAbortArguments, RotationCommand,
+    AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, EntriesArguments, ListArguments,
+    OrderArguments, OrderFlags, Part, RekeyLedgerArguments, RevokeArguments, RotationAbortArguments, RotationCommand,
     RotationRequestArguments, RotationRules, RotationStartArguments, RotationStatusArguments,
     SweepArguments as CredentialsSweepArguments, Target,
 };

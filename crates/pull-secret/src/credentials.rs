@@ -1,6 +1,7 @@
 //! `pull-secret credentials`: accounts of clusters at image registries.
 
 mod common;
+mod entries;
 mod orders;
 mod page;
 mod rekey;
@@ -40,6 +41,7 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
     runtime.block_on(async {
         match command {
             CredentialsCommand::List(arguments) => list(arguments).await,
+            CredentialsCommand::Entries(arguments) => entries::entries(arguments).await,
             CredentialsCommand::Show(arguments) => show(arguments).await,
             CredentialsCommand::Events(arguments) => events(arguments).await,
             CredentialsCommand::Replace(arguments) => orders::replace(arguments).await,

@@ -68,6 +68,18 @@ pub(super) const DASHBOARD: Dashboard = Dashboard {
         ),
         panel(
             Kind::Lines,
+            "Entries of pull secrets that expire",
+            "short",
+            &[("max by (maker, end) (hyperfleet_credentials_entries_expiring)", "made by {{maker}}: {{end}}")],
+        ),
+        panel(
+            Kind::Lines,
+            "Age of the oldest entry",
+            "s",
+            &[("max by (maker) (hyperfleet_credentials_oldest_entry_seconds)", "made by {{maker}}")],
+        ),
+        panel(
+            Kind::Lines,
             "Registry calls",
             "ops",
             &[(

@@ -5,7 +5,17 @@ use database::{Component, Migration, Schema};
 /// The ledger as a user of its database.
 pub const COMPONENT: Component = Component {
     application: "pull-secret-credentials",
-    tables: &["credentials", "credential_events", "registry_budgets", "rotations", "rotation_members", "write_probe"],
+    tables: &[
+        "credentials",
+        "credential_events",
+        "registry_budgets",
+        "rotations",
+        "rotation_members",
+        "pull_secrets",
+        "pull_secret_entries",
+        "pull_secret_passes",
+        "write_probe",
+    ],
 };
 
 /// The schema of the ledger.

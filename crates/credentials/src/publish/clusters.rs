@@ -13,6 +13,7 @@ use zeroize::Zeroize as _;
 
 use super::compose::{PullSecret, Unreadable};
 use crate::credential::{ClusterRef, Proof};
+use crate::entries::{EntryDigests, SeenPullSecret};
 use crate::run::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
 
 /// The clusters of a HyperFleet API, whose pull secrets the client may read and write. The API knows no nodes: their evidence
@@ -36,6 +37,19 @@ impl ApiClusters {
     /// Returns the clusters of an API. `time` limits each look and each publication; `stop` ends them at once.
     pub fn new(client: Client, time: Duration, stop: CancellationToken) -> Self {
         Self { client, time, stop }
+    }
+
+    /// Reads the entries of a cluster's pull secret; `None` if the cluster does not exist, or is being deleted.
+    pub async fn entries(&self, id: &str, digests: &EntryDigests) -> Result<Option<SeenPullSecret>, ClusterError> {
+        let budget = self.budget();
+        let found = self.client.within(&budget).get_with_pull_secret("clusters", id).await;
+        let found = found.map_err(|error| unread(&error))?.filter(|found| !found.resource.is_deleting());
+        let Some(found) = found else { return Ok(None) };
+        let Some(created) = found.resource.created_time else { return Ok(None) };
+        let cluster = ClusterRef { id: id.to_owned(), incarnation: created.as_microsecond() };
+        let generation = found.resource.generation;
+        let entries = readable(&found).map(|secret| secret.entries(digests));
+        Ok(Some(SeenPullSecret { cluster, generation, entries }))
     }
 
     fn budget(&self) -> Budget {
@@ -86,19 +100,23 @@ impl Clusters for ApiClusters {
 /// Reads a cluster; `None` if this incarnation of it does not exist.
 async fn find(calls: &Calls<'_>, cluster: &ClusterRef) -> Result<Option<Found>, ClusterError> {
     let found = calls.get_with_pull_secret("clusters", &cluster.id).await.map_err(|error| unread(&error))?;
-    let Some(WithPullSecret { resource, pull_secret }) = found else { return Ok(None) };
-    match resource.created_time {
+    let Some(found) = found else { return Ok(None) };
+    match found.resource.created_time {
         Some(created) if created.as_microsecond() != cluster.incarnation => return Ok(None),
         Some(_) => {}
         // Without it the cluster could be another one.
         None => return Err(unwritable(cluster)),
     }
-    let secret = match pull_secret {
-        Some(text) => PullSecret::parse(&text).map_err(|_unreadable| unwritable(cluster))?,
-        None if has_none(&resource.spec) => PullSecret::empty(),
-        None => return Err(unwritable(cluster)),
-    };
-    Ok(Some(Found { resource, secret }))
+    let secret = readable(&found).ok_or_else(|| unwritable(cluster))?;
+    Ok(Some(Found { resource: found.resource, secret }))
+}
+
+/// Returns the pull secret of a cluster; `None` if it is by reference, hidden from the caller, or no credential document.
+fn readable(found: &WithPullSecret) -> Option<PullSecret> {
+    match &found.pull_secret {
+        Some(text) => PullSecret::parse(text).ok(),
+        None => has_none(&found.resource.spec).then(PullSecret::empty),
+    }
 }
 
 /// Returns true if a spec has no pull secret at all: neither inline nor by reference.

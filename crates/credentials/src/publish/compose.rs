@@ -2,10 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use docker_config::{Document, Limits, RawEntry, RegistryKey};
+use docker_config::{Document, Limits, RawEntry, RegistryKey, shown_key};
 use registry_account::contract::Login;
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+use serde::Deserialize;
+
+use crate::entries::{EntryDigests, SeenEntry, Validity};
 
 /// A pull secret as a cluster has it.
 pub(super) struct PullSecret {
@@ -20,6 +23,14 @@ pub(super) struct Found {
     pub(super) user: Option<String>,
     /// True if it is the only entry of the registry, and has this login.
     pub(super) is_same: bool,
+}
+
+/// The members of an entry that hold a token in place of user and password.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    identitytoken: Option<SecretString>,
+    registrytoken: Option<SecretString>,
 }
 
 /// A pull secret that cannot be read as a credential document, or an entry that cannot be written.
@@ -54,6 +65,22 @@ impl PullSecret {
         Some(Found { user: pair.map(|(user, _)| user.to_owned()), is_same: is_login && keys.len() == 1 })
     }
 
+    /// Returns its entries without their credentials.
+    pub(super) fn entries(&self, digests: &EntryDigests) -> Vec<SeenEntry> {
+        let seen = |key: &str| {
+            let (entry, digest) = (self.document.entry(key)?, self.document.entry_digest(key)?);
+            let basic = entry.basic();
+            let pair = basic.as_ref().and_then(|basic| str::from_utf8(basic.expose_secret()).ok()?.split_once(':'));
+            let validity = match pair {
+                Some((_user, password)) => Validity::of(password.as_bytes()),
+                None => validity_of_token(entry),
+            };
+            let user = pair.map(|(user, _password)| user.to_owned());
+            Some(SeenEntry { host: shown_key(key), digest: digests.of(&digest), user, validity })
+        };
+        self.document.keys().filter_map(seen).collect()
+    }
+
     /// Sets the entry of a registry. Other spellings of its key are removed, as it would depend on the reader which of them
     /// counts; entries for parts of the registry stay.
     pub(super) fn set(&mut self, host: &str, login: &Login) -> Result<(), Unreadable> {
@@ -80,6 +107,13 @@ impl PullSecret {
         let is_same = |key: &&str| RegistryKey::parse(key).is_ok_and(|key| key.normalized() == wanted.normalized());
         self.document.keys().filter(is_same).map(str::to_owned).collect()
     }
+}
+
+/// Returns the validity that the token of an entry states.
+fn validity_of_token(entry: &RawEntry) -> Validity {
+    let tokens: Tokens = serde_json::from_slice(entry.to_bytes().expose_secret()).unwrap_or_default();
+    let token = tokens.identitytoken.or(tokens.registrytoken);
+    token.map_or_else(Validity::default, |token| Validity::of(token.expose_secret().as_bytes()))
 }
 
 /// Returns the entry of a login.

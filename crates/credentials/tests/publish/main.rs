@@ -1,10 +1,13 @@
 //! The clusters of a real HyperFleet API: one entry is written, the rest stays, and what is lost on the way is found again.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use credentials::credential::ClusterRef;
+use credentials::entries::{EntryDigests, Validity};
 use credentials::publish::ApiClusters;
 use credentials::run::{ClusterErrorKind, Clusters as _, Document, Entry, Look, Looking};
 use daemon::retry::Budget;
@@ -158,4 +161,48 @@ async fn a_pull_secret_by_reference_or_hidden_is_left_alone() {
         }
     }
     assert_eq!(rig.pull_secret("cls-2").await, OLD);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_seen_without_their_content() {
+    let rig = Rig::new().await;
+    let claims = URL_SAFE_NO_PAD.encode(r#"{"iat":1700000000,"exp":1700003600}"#);
+    let document = json!({"auths": {
+        "quay.io": {"auth": STANDARD.encode("org+a:hunter2")},
+        "registry.example.com": {"auth": STANDARD.encode(format!("token:e30.{claims}.c2ln"))},
+        "eu.example.com": {"identitytoken": format!("e30.{claims}.c2ln")},
+    }});
+    let cluster = rig.create("cls-1", json!({"pullSecret": {"data": document.to_string()}})).await;
+    let digests = |key: u8| EntryDigests::new(vec![key; 32].into());
+    let seen = rig.clusters.entries("cls-1", &digests(1)).await.unwrap().unwrap();
+    assert_eq!((&seen.cluster, seen.generation), (&cluster, Generation::FIRST));
+    let entries = seen.entries.clone().unwrap();
+    let described = entries.iter().map(|entry| {
+        let Validity { issued, expires } = entry.validity;
+        let seconds = [issued, expires].map(|time| time.map_or(0, |time| time.as_second()));
+        format!("{} {} {seconds:?}", entry.host, entry.user.as_deref().unwrap_or("-"))
+    });
+    let expected = [
+        "eu.example.com - [1700000000, 1700003600]",
+        "quay.io org+a [0, 0]",
+        "registry.example.com token [1700000000, 1700003600]",
+    ];
+    assert_eq!(described.collect::<Vec<_>>(), expected);
+    let printed = format!("{seen:?} {:?}", digests(1));
+    for secret in ["hunter2", &claims, &STANDARD.encode("org+a:hunter2")] {
+        assert!(!printed.contains(secret), "{printed}");
+    }
+    // The digest is of the credential, and can be compared under the same key only.
+    let other =
+        rig.create("cls-2", json!({"pullSecret": {"data": OLD.replace("b2xkOm9sZA==", "b3JnK2E6aHVudGVyMg==")}})).await;
+    let entries_of = async |id: &str, key: u8| rig.clusters.entries(id, &digests(key)).await.unwrap().unwrap();
+    let same = entries_of(&other.id, 1).await.entries.unwrap();
+    assert_eq!(same.iter().find(|entry| entry.host == "quay.io").unwrap().digest, entries[1].digest);
+    let under_other_key = entries_of("cls-1", 2).await.entries.unwrap();
+    assert!(under_other_key[1].digest != entries[1].digest && under_other_key[1].digest.may_be(&entries[1].digest));
+    let by_reference = rig.create("cls-3", json!({"pullSecret": {"secretRef": {"namespace": "a", "name": "b"}}})).await;
+    assert_eq!(entries_of(&by_reference.id, 1).await.entries, None);
+    rig.create("cls-4", json!({})).await;
+    assert_eq!(entries_of("cls-4", 1).await.entries, Some(Vec::new()));
+    assert!(rig.clusters.entries("cls-5", &digests(1)).await.unwrap().is_none());
 }

@@ -26,6 +26,14 @@ metrics! {
     ROTATION_CLUSTERS = Gauge "hyperfleet_credentials_rotation_clusters" by &["registry", "standing"];
     /// Unix time of the last complete list of clusters, by the registry that they were listed for.
     LAST_RESYNC = Gauge "hyperfleet_credentials_last_resync_timestamp" in Seconds by &["registry"];
+    /// Entries of the pull secrets of all clusters, by maker: `service` for accounts of the ledger, else `elsewhere`.
+    ENTRIES = Gauge "hyperfleet_credentials_entries" by &["maker"];
+    /// Entries whose validity has ended (`past`) or ends within seven days (`soon`), as far as they state one, by maker.
+    ENTRIES_EXPIRING = Gauge "hyperfleet_credentials_entries_expiring" by &["maker", "end"];
+    /// Age of the oldest entry, by maker; for one that was made elsewhere, since it was first seen, if it states no beginning.
+    OLDEST_ENTRY = Gauge "hyperfleet_credentials_oldest_entry" in Seconds by &["maker"];
+    /// Clusters whose pull secret cannot be read: it is by reference, hidden from the service, or no credential document.
+    UNREAD_PULL_SECRETS = Gauge "hyperfleet_credentials_unread_pull_secrets" by &[];
     /// Passwords that another key than the first seals: until there are none, no key can be withdrawn.
     OLD_KEYS = Gauge "hyperfleet_credentials_passwords_on_old_keys" by &[];
     /// Duration of database statements.

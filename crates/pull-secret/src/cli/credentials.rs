@@ -37,6 +37,10 @@ pub(crate) enum CredentialsCommand {
     ConfigDump(ConfigDumpArguments<CredentialsFlags>),
     /// List credentials: state, reason, cluster; never a password
     List(ListArguments),
+    /// List the entries of the pull secrets of all clusters, of this service and of others: host, age, expiry; never their content
+    ///
+    /// Those that end first come first. The service looks at each interval of complete lists, `clusters.resync`.
+    Entries(EntriesArguments),
     /// Print all that the ledger knows about a credential: times, evidence and its sources, orders; never its password
     Show(CredentialArguments),
     /// Print the events of a credential, oldest first
@@ -88,6 +92,31 @@ pub(crate) struct ListArguments {
     /// Only those that a person has to see to
     #[arg(long)]
     pub(crate) needs_a_person: bool,
+    /// A table for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Arguments of `credentials entries`.
+#[derive(Debug, Args)]
+pub(crate) struct EntriesArguments {
+    /// Only those of this cluster
+    #[arg(long, value_name = "ID")]
+    pub(crate) cluster: Option<String>,
+    /// Only those with this key, such as `registry.redhat.io`
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Only those that say that they end within this time, or have ended, such as `720h`
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) expiring: Option<Duration>,
+    /// Only those that were made, or first seen, longer ago than this
+    #[arg(long, value_name = "DURATION", value_parser = time)]
+    pub(crate) older_than: Option<Duration>,
+    /// Only those that were made elsewhere
+    #[arg(long)]
+    pub(crate) made_elsewhere: bool,
     /// A table for people, or JSON
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,

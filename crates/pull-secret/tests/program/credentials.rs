@@ -249,6 +249,7 @@ async fn look_at_everything(rig: &Rig, serving: &Serving, id: &str, robot: &str)
     ] {
         assert!(metrics.contains(series), "{series}: {metrics}");
     }
+    look_at_entries(rig, serving, id).await;
     let list = rig.run(&["list", "--cluster", "cls-1"]).await;
     assert!(
         list.code == Some(0) && list.stdout.contains(robot) && list.stdout.contains("Published"),
@@ -266,6 +267,26 @@ async fn look_at_everything(rig: &Rig, serving: &Serving, id: &str, robot: &str)
     assert_eq!(nothing.json(), Value::Array(Vec::new()));
     let dump = rig.run(&["config-dump"]).await;
     assert!(dump.code == Some(0) && dump.stdout.contains("registries"), "{}{}", dump.stdout, dump.stderr);
+}
+
+/// The entry that the service has made, and those that it has not.
+async fn look_at_entries(rig: &Rig, serving: &Serving, id: &str) {
+    let entries = until("the entry of the service is known", async || {
+        let found = rig.run(&["entries", "--cluster=cls-1", "--output=json"]).await.json();
+        found.as_array().unwrap().iter().any(|entry| entry["credential"] == id).then_some(found)
+    })
+    .await;
+    let made_elsewhere = entries.as_array().unwrap().iter().filter(|entry| entry["credential"].is_null());
+    assert!(made_elsewhere.clone().count() > 0 && made_elsewhere.clone().all(|entry| entry["sinceIsKnown"] == false));
+    let table = rig.run(&["entries", "--made-elsewhere"]).await;
+    assert!(table.stdout.contains("or earlier") && !table.stdout.contains(id), "{}", table.stdout);
+    let none = rig.run(&["entries", "--expiring=720h", "--output=json"]).await;
+    assert_eq!(none.json(), Value::Array(Vec::new()));
+    until("the metrics count the entries", async || {
+        let text = fetch(&format!("http://{}/metrics", serving.metrics)).await?;
+        text.contains("hyperfleet_credentials_entries{maker=\"service\"} 1").then_some(())
+    })
+    .await;
 }
 
 /// Orders of people, each with its person and reason.

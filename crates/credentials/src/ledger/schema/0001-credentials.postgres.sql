@@ -93,4 +93,36 @@ CREATE TABLE rotation_members (
 CREATE INDEX rotation_members_standing ON rotation_members (rotation, member_group, standing, cluster);
 CREATE INDEX rotation_members_begun ON rotation_members (rotation, standing) WHERE standing = 'InProgress';
 
+-- The pull secrets of all clusters as they were last looked at, and their entries without their credentials. `readable` is 0 for one
+-- that is by reference, hidden or no document. `since` is the time at which the credential was made, or, with `made` 0, first seen.
+CREATE TABLE pull_secrets (
+  cluster_id  TEXT COLLATE "C" PRIMARY KEY,
+  incarnation BIGINT NOT NULL,
+  generation  BIGINT NOT NULL,
+  readable    BIGINT NOT NULL,
+  looked      BIGINT NOT NULL
+);
+
+CREATE INDEX pull_secrets_unread ON pull_secrets (cluster_id) WHERE readable = 0;
+
+CREATE TABLE pull_secret_entries (
+  cluster_id TEXT COLLATE "C" NOT NULL,
+  host       TEXT COLLATE "C" NOT NULL,
+  digest_key TEXT NOT NULL,
+  digest     TEXT NOT NULL,
+  credential TEXT,
+  since      BIGINT NOT NULL,
+  made       BIGINT NOT NULL,
+  expires    BIGINT,
+  PRIMARY KEY (cluster_id, host)
+);
+
+CREATE INDEX pull_secret_entries_expires ON pull_secret_entries (expires) WHERE expires IS NOT NULL;
+
+-- The time of the next pass over all pull secrets, which one replica makes.
+CREATE TABLE pull_secret_passes (
+  id   BIGINT PRIMARY KEY,
+  next BIGINT NOT NULL
+);
+
 CREATE TABLE write_probe (id BIGINT PRIMARY KEY, time BIGINT NOT NULL, filler TEXT NOT NULL);

@@ -1,0 +1,120 @@
+//! Looks at the pull secrets of all clusters, so that the age and the expiry of every entry are known.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use daemon::log::causes;
+use daemon::retry::Budget;
+use hyperfleet_client::{Client, ListQuery, Resource};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::entries::EntryDigests;
+use crate::ledger::{Ledger, LedgerError, LookedAt};
+use crate::metrics::Metrics;
+use crate::publish::ApiClusters;
+use crate::run::{ClusterError, ClusterErrorKind, Sources};
+
+/// Attempts of each replica to take the next pass, in the time between two.
+const ATTEMPTS: u32 = 4;
+/// Maximum time of the list of all clusters.
+const LIST_TIMEOUT: Duration = Duration::from_mins(10);
+/// Members of a cluster that a pass reads of all; the pull secret is read where the generation has changed.
+const FIELDS: [&str; 6] = ["id", "kind", "name", "generation", "created_time", "deleted_time"];
+
+/// The passes over the pull secrets of all clusters.
+pub(super) struct EntryPasses<'a> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) clusters: &'a ApiClusters,
+    pub(super) client: &'a Client,
+    pub(super) digests: EntryDigests,
+    /// Time between two passes, of which one replica makes each.
+    pub(super) resync: Duration,
+    pub(super) sources: &'a Sources,
+    pub(super) metrics: &'a Metrics,
+}
+
+/// A pass that was not completed.
+#[derive(Debug, thiserror::Error)]
+enum PassError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Api(#[from] hyperfleet_client::Error),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+}
+
+// === impl EntryPasses ===
+
+impl EntryPasses<'_> {
+    /// Makes passes until `stop`.
+    pub(super) async fn run(&self, stop: &CancellationToken) {
+        let mut ticks = interval(self.resync / ATTEMPTS);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _now = ticks.tick() => {}
+                () = stop.cancelled() => return,
+            }
+            match self.pass_if_due(stop).await {
+                Ok(()) => {}
+                Err(_stopped) if stop.is_cancelled() => return,
+                Err(error) => {
+                    tracing::warn!(operation = "look at entries", cause = causes(&error), "the pass is not complete");
+                }
+            }
+        }
+    }
+
+    async fn pass_if_due(&self, stop: &CancellationToken) -> Result<(), PassError> {
+        if self.ledger.take_pass(self.resync, self.sources.now()).await? {
+            self.pass(stop).await?;
+        }
+        self.metrics.show_entries(&self.ledger.entry_counts(self.sources.now()).await?, self.sources.now());
+        Ok(())
+    }
+
+    async fn pass(&self, stop: &CancellationToken) -> Result<(), PassError> {
+        let mut looked = self.ledger.looked_at().await?;
+        let budget = Budget::new(LIST_TIMEOUT, stop.clone());
+        let query = ListQuery { fields: FIELDS.map(str::to_owned).to_vec(), ..ListQuery::default() };
+        let calls = self.client.within(&budget);
+        let (mut pages, mut changed) = (calls.list_all("clusters", query), BTreeSet::new());
+        while let Some(clusters) = pages.next().await? {
+            for cluster in clusters.into_iter().filter(|cluster| !cluster.is_deleting()) {
+                let before = looked.remove(&cluster.id);
+                if before.is_none_or(|before| Some(before) != look(&cluster)) {
+                    changed.insert(cluster.id);
+                }
+            }
+        }
+        // The list was complete: these clusters are gone.
+        self.ledger.forget_pull_secrets(&looked.into_keys().collect::<Vec<_>>()).await?;
+        for cluster in changed {
+            if stop.is_cancelled() {
+                break;
+            }
+            self.look_at(&cluster).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks at one pull secret; the next pass looks again at one that is refused. While the API is not available the pass ends.
+    async fn look_at(&self, cluster: &str) -> Result<(), PassError> {
+        match self.clusters.entries(cluster, &self.digests).await {
+            Ok(Some(seen)) => Ok(self.ledger.look_at(&seen, self.sources.now()).await?),
+            Ok(None) => Ok(()),
+            Err(error) if error.kind == ClusterErrorKind::Transient => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(operation = "look at entries", cluster, "a pull secret is not known: {error}");
+                Ok(())
+            }
+        }
+    }
+}
+
+fn look(cluster: &Resource) -> Option<LookedAt> {
+    let created = cluster.created_time?;
+    Some(LookedAt { incarnation: created.as_microsecond(), generation: cluster.generation })
+}
