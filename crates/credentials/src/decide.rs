@@ -1,5 +1,6 @@
 //! Decides the next step of a credential, the size of the pool, and the next call of a registry.
 
+pub mod ams;
 pub mod budget;
 pub mod credential;
 pub mod facts;

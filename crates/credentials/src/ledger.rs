@@ -1,6 +1,7 @@
 //! The ledger: rows of credentials and append-only events in SQLite or PostgreSQL; passwords sealed.
 
 mod advance;
+mod ams;
 mod claim;
 mod handle;
 mod inventory;
@@ -15,6 +16,7 @@ mod rows;
 pub mod schema;
 mod write;
 
+pub use ams::{AmsUse, OwnCredentials};
 pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};
 pub use model::{

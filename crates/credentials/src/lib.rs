@@ -53,6 +53,7 @@
 //! assert_eq!(reserve(&Pool { ready: 3, in_progress: 0, target: 5, remaining_calls: 4 }), 1);
 //! ```
 
+pub mod ams;
 pub mod credential;
 pub mod decide;
 pub mod ledger;

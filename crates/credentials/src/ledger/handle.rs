@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use accounts_mgmt::Ksuid;
 use database::sealed::{Bound, Keyring, Unopened};
 use database::{Database, DatabaseError, Parameters, Transaction};
 use jiff::Timestamp;
@@ -40,6 +41,9 @@ pub enum LedgerError {
         #[source]
         cause: Unopened,
     },
+    /// The token of a credential of AMS cannot be sealed or opened.
+    #[error("cannot seal or open the token of credential {0} of AMS: check the configured keys, then import again")]
+    AmsToken(Ksuid),
     /// There is no such credential.
     #[error("there is no credential {0} in the ledger: list those of the cluster")]
     Absent(CredentialId),

@@ -5,7 +5,19 @@ use database::{Component, Migration, Schema};
 /// The ledger as a user of its database.
 pub const COMPONENT: Component = Component {
     application: "pull-secret-credentials",
-    tables: &["credentials", "credential_events", "registry_budgets", "rotations", "rotation_members", "write_probe"],
+    tables: &[
+        "credentials",
+        "credential_events",
+        "registry_budgets",
+        "rotations",
+        "rotation_members",
+        "ams_credentials",
+        "ams_imports",
+        "ams_clusters",
+        "ams_entries",
+        "ams_uses",
+        "write_probe",
+    ],
 };
 
 /// The schema of the ledger.

@@ -8,8 +8,9 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 /// A pull secret as a cluster has it.
-pub(super) struct PullSecret {
-    document: Document,
+#[derive(Clone)]
+pub struct PullSecret {
+    pub(super) document: Document,
     /// True if it was given in base64.
     in_base64: bool,
 }
@@ -24,7 +25,7 @@ pub(super) struct Found {
 
 /// A pull secret that cannot be read as a credential document, or an entry that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
+pub(crate) struct Unreadable;
 
 // === impl PullSecret ===
 
