@@ -25,7 +25,7 @@ pub use back::{Back, BackError, back};
 pub use import::{Import, ImportError, Imported, NotFound, import};
 pub use issue::{Issued, issue};
 pub use model::{AmsCluster, AmsCredential, AmsEntry, Finding, HostDifference, ImportPass, RegistryCount, Seen};
-pub use paced::{Paced, Pacing, Waits};
+pub use paced::{BUDGET, Paced, Pacing, Waits};
 pub use retire::{Retirement, RetireError, Retired, retire};
 pub use secrets::{Content, PullSecrets};
 pub use shadow::{Shadow, Shadowed, shadow};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use registry_account::contract::Login;
 use secrecy::ExposeSecret as _;
 
@@ -167,9 +166,4 @@ fn differences(secret: &PullSecret, targets: &[Target], entries: &[AmsEntry]) ->
 /// Returns true if a pull secret has a user, at any host.
 pub(super) fn names(secret: &PullSecret, username: &str) -> bool {
     secret.named().iter().any(|named| named.login.as_ref().is_some_and(|login| login.username == username))
-}
-
-/// Returns the time of a comparison that is not too old to be relied on.
-pub(super) fn is_fresh(cluster: &AmsCluster, now: Timestamp) -> bool {
-    crate::decide::facts::later(cluster.looked, crate::decide::ams::LONGEST_GAP) >= now
 }

@@ -72,6 +72,12 @@ pub enum LedgerError {
         /// Its phase.
         phase: RotationPhase,
     },
+    /// The rotation moves clusters away from AMS, which has their former credentials.
+    #[error(
+        "rotation {0} moves clusters away from AMS: abort it without --put-back, and give clusters AMS's credential back with \
+         `pull-secret credentials ams back`"
+    )]
+    NoPutBack(RotationName),
     /// The credential is beyond that.
     #[error("credential {0} is being retired or is over: nothing can be changed any more")]
     TooLate(CredentialId),

@@ -4,6 +4,8 @@
 
 mod database;
 mod kills;
+mod leaving;
+mod leaving_rig;
 mod ledger;
 mod people;
 mod pool;
