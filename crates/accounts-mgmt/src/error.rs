@@ -83,7 +83,9 @@ impl Kind for ErrorKind {
 
     fn hint(self, _operation: Operation) -> Option<String> {
         let hint = match self {
-            Self::PermissionDenied => "have the service account permitted to read and delete registry credentials in AMS",
+            Self::PermissionDenied => {
+                "have the service account permitted to read and delete registry credentials in AMS"
+            }
             Self::Unauthenticated => "check `ams.client_id`, the file `ams.client_secret_file`, and `ams.token_url`",
             _ => return None,
         };

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use accounts_mgmt::{Accounts as _, AmsClient, AmsError, AmsSettings, ErrorKind, ImportedCredential, Ksuid, RegistryId};
+use accounts_mgmt::{
+    Accounts as _, AmsClient, AmsError, AmsSettings, ErrorKind, ImportedCredential, Ksuid, RegistryId,
+};
 use emulators::accounts_mgmt::{AccountsMgmt, Credential, Settings};
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
@@ -24,7 +26,11 @@ struct Rig {
 
 impl Rig {
     async fn new(rows: u32, faults: &[&str]) -> Self {
-        Self::with(rows, Settings { faults: faults.iter().map(|text| text.parse().unwrap()).collect(), ..Settings::default() }).await
+        Self::with(
+            rows,
+            Settings { faults: faults.iter().map(|text| text.parse().unwrap()).collect(), ..Settings::default() },
+        )
+        .await
     }
 
     async fn with(rows: u32, settings: Settings) -> Self {
@@ -84,7 +90,10 @@ async fn a_list_that_changes_while_it_is_read_has_each_row_once() {
         assert!(names.contains(format!("ams+user{row}").as_str()), "row {row} is missing");
     }
     let first = &all[0];
-    assert_eq!((first.token.expose_secret(), first.account.as_deref(), &first.resource), ("token-of-0", Some("account0"), &None));
+    assert_eq!(
+        (first.token.expose_secret(), first.account.as_deref(), &first.resource),
+        ("token-of-0", Some("account0"), &None)
+    );
     assert!(first.created.is_some() && first.registry == quay());
 }
 
@@ -122,7 +131,11 @@ async fn an_access_token_is_kept_and_replaced_when_it_is_refused() {
 async fn an_access_token_that_is_over_is_not_sent() {
     let rig = Rig::with(1, Settings { token_lifetime: Duration::ZERO, ..Settings::default() }).await;
     let error = rig.client.count(&quay()).await.unwrap_err();
-    assert_eq!((error.kind, rig.ams.counts()["token"]), (ErrorKind::Unauthenticated, 2), "it is replaced once in a call");
+    assert_eq!(
+        (error.kind, rig.ams.counts()["token"]),
+        (ErrorKind::Unauthenticated, 2),
+        "it is replaced once in a call"
+    );
 }
 
 #[rstest]
@@ -159,7 +172,9 @@ async fn a_deletion_whose_answer_was_lost_is_found_again() {
     let id: Ksuid = rig.all().await.unwrap()[0].id.clone();
     let error = rig.client.delete(&id).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
-    assert!(error.to_string().starts_with(&format!("cannot delete the registry credential of AMS {id}: not available")));
+    assert!(
+        error.to_string().starts_with(&format!("cannot delete the registry credential of AMS {id}: not available"))
+    );
     assert!(!rig.client.delete(&id).await.unwrap());
 }
 

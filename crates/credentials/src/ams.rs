@@ -26,7 +26,7 @@ pub use import::{Import, ImportError, Imported, NotFound, import};
 pub use issue::{Issued, issue};
 pub use model::{AmsCluster, AmsCredential, AmsEntry, Finding, HostDifference, ImportPass, RegistryCount, Seen};
 pub use paced::{BUDGET, Paced, Pacing, Waits};
-pub use retire::{Retirement, RetireError, Retired, retire};
+pub use retire::{RetireError, Retired, Retirement, retire};
 pub use secrets::{Content, PullSecrets};
 pub use shadow::{Shadow, Shadowed, shadow};
 pub use status::{ClusterStatus, Target, status};

@@ -26,7 +26,8 @@ use jiff::Timestamp;
 use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] = &["accounts_mgmt", "credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
+const CRATES: &[&str] =
+    &["accounts_mgmt", "credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
 
 /// Runs a command of `credentials`.
 pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCode> {

@@ -52,10 +52,7 @@ pub struct Paced<'a, A, W> {
 
 impl<'a, A, W: Waits> Paced<'a, A, W> {
     /// Makes a call, and repeats it while it may succeed: each repetition may be made, whatever became of the ones before.
-    pub(super) async fn call<T>(
-        &self,
-        call: impl AsyncFn(&'a A) -> Result<T, AmsError>,
-    ) -> Result<T, ImportError> {
+    pub(super) async fn call<T>(&self, call: impl AsyncFn(&'a A) -> Result<T, AmsError>) -> Result<T, ImportError> {
         let Pacing { ledger, sources, waits, per_minute } = self.pacing;
         let name: RegistryName = BUDGET.parse().map_err(|_invalid| ImportError::Budget)?;
         let mut attempt = 1;

@@ -122,7 +122,8 @@ async fn facts<A: Accounts, P: PullSecrets, R: Registry, W: Waits>(
             Content::Here { secret, .. } => names(&secret, &credential.username),
         };
     }
-    let target = parts.targets.iter().find(|target| uses.iter().any(|found| normal(&found.host) == normal(&target.host)));
+    let target =
+        parts.targets.iter().find(|target| uses.iter().any(|found| normal(&found.host) == normal(&target.host)));
     let served = target.and_then(|target| parts.registries.get(&target.registry));
     let usage = match (target, served) {
         (Some(target), Some(served)) if !parts.is_attested => usage(parts, target, served, credential, moved).await?,

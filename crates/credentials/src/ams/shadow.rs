@@ -87,12 +87,7 @@ async fn look<P: PullSecrets>(
 }
 
 /// Compares a pull secret with AMS and with what would be published.
-async fn compare(
-    ledger: &Ledger,
-    targets: &[Target],
-    secret: &PullSecret,
-    pass: i64,
-) -> Result<Seen, LedgerError> {
+async fn compare(ledger: &Ledger, targets: &[Target], secret: &PullSecret, pass: i64) -> Result<Seen, LedgerError> {
     let named = secret.named();
     let users: Vec<String> = named.iter().filter_map(|named| Some(named.login.as_ref()?.username.clone())).collect();
     let of_ams = if users.is_empty() { Vec::new() } else { ledger.ams_of_users(pass, &users).await? };
@@ -158,8 +153,7 @@ fn differences(secret: &PullSecret, targets: &[Target], entries: &[AmsEntry]) ->
         Some(HostDifference { host: entry.host.clone(), difference: difference(&facts)? })
     };
     let missing = hosts.iter().zip(&taken).filter(|(_, normal_host)| spellings(normal_host) == 0);
-    let missing =
-        missing.map(|(host, _)| HostDifference { host: (*host).to_owned(), difference: Difference::Missing });
+    let missing = missing.map(|(host, _)| HostDifference { host: (*host).to_owned(), difference: Difference::Missing });
     entries.iter().filter_map(of_entry).chain(missing).collect()
 }
 

@@ -154,7 +154,12 @@ pub fn difference(facts: &EntryFacts) -> Option<Difference> {
 }
 
 /// Returns the beginning of the time without a difference, after another comparison.
-pub fn clean_since(before: Option<Timestamp>, looked: Option<Timestamp>, clean: bool, now: Timestamp) -> Option<Timestamp> {
+pub fn clean_since(
+    before: Option<Timestamp>,
+    looked: Option<Timestamp>,
+    clean: bool,
+    now: Timestamp,
+) -> Option<Timestamp> {
     let goes_on = looked.is_some_and(|looked| looked <= now && later(looked, LONGEST_GAP) >= now);
     clean.then(|| before.filter(|_| goes_on).unwrap_or(now))
 }

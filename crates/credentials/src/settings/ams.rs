@@ -61,9 +61,8 @@ impl Ams {
         }
         let kept: Vec<String> = self.keep_hosts.split(',').map(|host| normal(host.trim())).collect();
         let is_taken = |registry: &&RegistryPlan| !kept.contains(&normal(registry.quay.host()));
-        let target = |registry: &RegistryPlan| {
-            Target { registry: registry.name.clone(), host: registry.quay.host().to_owned() }
-        };
+        let target =
+            |registry: &RegistryPlan| Target { registry: registry.name.clone(), host: registry.quay.host().to_owned() };
         if faults.len() > before {
             return None;
         }

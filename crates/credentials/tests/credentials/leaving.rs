@@ -17,7 +17,6 @@ use tokio::time::timeout;
 
 use crate::database::Kind;
 use crate::leaving_rig::{HOST, Leaving, OTHER, OTHER_TOKEN};
-use crate::rig::Rig;
 use crate::world::{Cut, Script};
 
 /// Of so many clusters, one never reports.
@@ -115,8 +114,13 @@ async fn what_nobody_knows_is_named_and_holds_its_cluster_back(#[case] kind: Kin
     let expected = [("cls-0000", Finding::Unknown), ("cls-0001", Finding::OtherToken), ("cls-0003", Finding::Unknown)];
     assert_eq!((found.as_slice(), imported.is_proven()), (&expected[..], false));
     leaving.compare_for_days().await;
-    let different: BTreeMap<String, Difference> =
-        leaving.shadow().await.different.iter().map(|one| (one.cluster.id.clone(), one.differences[0].difference)).collect();
+    let different: BTreeMap<String, Difference> = leaving
+        .shadow()
+        .await
+        .different
+        .iter()
+        .map(|one| (one.cluster.id.clone(), one.differences[0].difference))
+        .collect();
     let expected = [
         ("cls-0000".to_owned(), Difference::Foreign),
         ("cls-0001".to_owned(), Difference::OtherToken),
@@ -286,5 +290,8 @@ async fn no_token_of_ams_is_printed_or_stored_in_clear(#[case] kind: Kind) {
     assert!(!leaving.import().await.unwrap().counts.is_empty());
     leaving.worker.ledger.forget_ams().await.unwrap();
     assert!(leaving.status().await.is_empty() && leaving.worker.ledger.ams_import().await.unwrap().is_none());
-    assert!(leaving.ams.credentials().len() == 4 && leaving.rig.world.registry.list(None).await.unwrap().accounts.len() == 2);
+    assert!(
+        leaving.ams.credentials().len() == 4
+            && leaving.rig.world.registry.list(None).await.unwrap().accounts.len() == 2
+    );
 }

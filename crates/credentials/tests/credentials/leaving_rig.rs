@@ -8,8 +8,8 @@ use accounts_mgmt::{AmsClient, AmsSettings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use credentials::ams::{
-    Back, BackError, ClusterStatus, Content, Import, ImportError, Imported, Issued, Paced, Pacing, PullSecrets, Retired,
-    Retirement, Shadow, Shadowed, Target, Waits, back, import, issue, retire, shadow, status,
+    Back, BackError, ClusterStatus, Content, Import, ImportError, Imported, Issued, Paced, Pacing, PullSecrets,
+    Retired, Retirement, Shadow, Shadowed, Target, Waits, back, import, issue, retire, shadow, status,
 };
 use credentials::credential::ClusterRef;
 use credentials::decide::ams::Phase;
@@ -90,10 +90,8 @@ impl Leaving {
     /// A fleet; every credential is one of AMS, each cluster has its own at two hosts.
     pub(crate) async fn new(kind: Kind, size: usize, faults: &[&str]) -> Option<Self> {
         let rig = Rig::new(kind).await?;
-        let settings = Settings {
-            faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(),
-            ..Settings::default()
-        };
+        let settings =
+            Settings { faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(), ..Settings::default() };
         let (folder, secret) = (tempfile::tempdir().unwrap(), settings.client_secret.clone());
         let client_secret_file = folder.path().join("secret");
         std::fs::write(&client_secret_file, secret).unwrap();

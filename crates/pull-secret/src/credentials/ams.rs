@@ -7,8 +7,8 @@ use std::time::Duration;
 use accounts_mgmt::{AmsClient, Ksuid};
 use anyhow::{Context as _, bail, ensure};
 use credentials::ams::{
-    Back, ClusterStatus, Import, Paced, Pacing, Retired, Retirement, Shadow, Target, Waits, back, import, issue, retire,
-    shadow, status,
+    Back, ClusterStatus, Import, Paced, Pacing, Retired, Retirement, Shadow, Target, Waits, back, import, issue,
+    retire, shadow, status,
 };
 use credentials::decide::ams::Phase;
 use credentials::ledger::{Ledger, Statement};
@@ -66,12 +66,8 @@ impl Opened {
     }
 
     fn paced<'a>(&'a self, accounts: &'a AmsClient) -> Paced<'a, AmsClient, Sleep> {
-        let pacing = Pacing {
-            ledger: &self.ledger,
-            sources: &self.sources,
-            waits: &Sleep,
-            per_minute: self.ams.per_minute,
-        };
+        let pacing =
+            Pacing { ledger: &self.ledger, sources: &self.sources, waits: &Sleep, per_minute: self.ams.per_minute };
         Paced { accounts, pacing }
     }
 

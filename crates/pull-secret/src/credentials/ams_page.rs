@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use credentials::ams::{AmsCluster, AmsEntry, ClusterStatus, ImportPass, Imported, Issued, RegistryCount, Retired, Shadowed};
+use credentials::ams::{
+    AmsCluster, AmsEntry, ClusterStatus, ImportPass, Imported, Issued, RegistryCount, Retired, Shadowed,
+};
 use credentials::decide::ams::{Obstacle, Phase};
 use daemon::output::{self, plain};
 use serde_json::{Value, json};
@@ -16,7 +18,8 @@ const SHOWN: usize = 100;
 /// The result of an import.
 pub(super) fn imported(imported: &Imported, format: OutputFormat) -> String {
     if format == OutputFormat::Json {
-        let missing = imported.not_found.iter().map(|one| json!({ "cluster": one.cluster, "entry": entry(&one.entry) }));
+        let missing =
+            imported.not_found.iter().map(|one| json!({ "cluster": one.cluster, "entry": entry(&one.entry) }));
         let document = json!({
             "proven": imported.is_proven(),
             "registries": imported.counts.iter().map(count).collect::<Value>(),
@@ -28,7 +31,13 @@ pub(super) fn imported(imported: &Imported, format: OutputFormat) -> String {
     }
     let row = |count: &RegistryCount| {
         let agrees = if count.agrees() { "yes" } else { "NO" };
-        [plain(&count.registry), plain(&count.host), count.total.to_string(), count.imported.to_string(), agrees.to_owned()]
+        [
+            plain(&count.registry),
+            plain(&count.host),
+            count.total.to_string(),
+            count.imported.to_string(),
+            agrees.to_owned(),
+        ]
     };
     let mut text = output::table(["REGISTRY", "HOST", "IN AMS", "IMPORTED", "AGREE"], imported.counts.iter().map(row));
     // Writing to a String cannot fail, here and below.
@@ -94,7 +103,8 @@ pub(super) fn status(
     if !shown.is_empty() {
         let row = |one: &&ClusterStatus| {
             let differences = one.compared.differences.iter();
-            let different = differences.map(|one| format!("{} {}", plain(&one.host), one.difference)).collect::<Vec<_>>();
+            let different =
+                differences.map(|one| format!("{} {}", plain(&one.host), one.difference)).collect::<Vec<_>>();
             let own = one.own.iter().map(|own| format!("{} {}", own.state, own.reason)).collect::<Vec<_>>();
             let since = credential::time(one.compared.clean_since);
             [plain(&one.compared.cluster.id), one.phase.to_string(), since, different.join(", "), own.join(", ")]
@@ -123,7 +133,8 @@ pub(super) fn issued(issued: &Issued, format: OutputFormat) -> String {
         OutputFormat::Table => {
             let mut text = credential::list(&issued.credentials, format);
             for cluster in issued.left_out.iter().take(SHOWN) {
-                let _infallible = writeln!(text, "left out: cluster {} was not compared for long enough", plain(cluster));
+                let _infallible =
+                    writeln!(text, "left out: cluster {} was not compared for long enough", plain(cluster));
             }
             text
         }
@@ -168,9 +179,10 @@ fn object(one: &ClusterStatus) -> Value {
         members.insert("phase".to_owned(), json!(one.phase.as_str()));
         members.insert("needsAPerson".to_owned(), json!(needs_a_person(one)));
         members.insert("own".to_owned(), one.own.iter().map(credential::object).collect());
-        let uses = one.uses.iter().map(|found| {
-            json!({ "id": found.credential.as_str(), "host": found.host, "deleted": found.is_deleted })
-        });
+        let uses = one
+            .uses
+            .iter()
+            .map(|found| json!({ "id": found.credential.as_str(), "host": found.host, "deleted": found.is_deleted }));
         members.insert("ofAms".to_owned(), uses.collect());
     }
     object

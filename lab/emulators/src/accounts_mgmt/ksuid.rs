@@ -32,6 +32,10 @@ mod tests {
     fn ids_sort_by_time() {
         let ids = [ksuid(EPOCH, 0), ksuid(EPOCH + 1, u128::MAX), ksuid(EPOCH + 2, 0), ksuid(1_764_000_000, 7)];
         assert!(ids.is_sorted() && ids.iter().all(|id| id.len() == LENGTH), "{ids:?}");
-        assert_eq!(ksuid(i64::MAX, u128::MAX), "aWgEPTl1tmebfsQzFP4bxwgy80V", "the greatest, as KSUID's authors give it");
+        assert_eq!(
+            ksuid(i64::MAX, u128::MAX),
+            "aWgEPTl1tmebfsQzFP4bxwgy80V",
+            "the greatest, as KSUID's authors give it"
+        );
     }
 }

@@ -91,8 +91,7 @@ fn condition(text: &str) -> Option<(Condition, &str)> {
     let end = text.find(|char: char| !(char.is_ascii_alphanumeric() || "._".contains(char)))?;
     let (attribute, rest) = text.split_at(end);
     let rest = rest.trim_start();
-    let (operator, rest) =
-        OPERATORS.iter().find_map(|(sign, operator)| Some((*operator, rest.strip_prefix(sign)?)))?;
+    let (operator, rest) = OPERATORS.iter().find_map(|(sign, operator)| Some((*operator, rest.strip_prefix(sign)?)))?;
     let mut rest = rest.trim_start().strip_prefix('\'')?;
     let mut value = String::new();
     // A quote in a text is doubled.

@@ -94,8 +94,7 @@ impl Default for Settings {
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 6] =
-        [Self::Token, Self::List, Self::Get, Self::Create, Self::Delete, Self::GetRegistry];
+    pub const ALL: [Self; 6] = [Self::Token, Self::List, Self::Get, Self::Create, Self::Delete, Self::GetRegistry];
 
     /// The name that faults and [`super::AccountsMgmt::counts`] use.
     pub fn name(self) -> &'static str {

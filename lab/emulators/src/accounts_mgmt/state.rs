@@ -58,7 +58,8 @@ impl State {
 
     pub(super) fn rotate(&mut self, id: &str, token: &str) -> Option<String> {
         let old = self.rows.get_mut(id)?;
-        let new = Credential { token: token.to_owned(), resource: String::new(), created: old.created + 1, ..old.clone() };
+        let new =
+            Credential { token: token.to_owned(), resource: String::new(), created: old.created + 1, ..old.clone() };
         "rotating".clone_into(&mut old.resource);
         Some(self.add(new))
     }
@@ -104,7 +105,8 @@ impl State {
 
     /// Adds a credential of somewhere between the others.
     fn insert(&mut self) {
-        let created = self.rows.values().map(|row| row.created).max().unwrap_or_default() - i64::from(rand::random::<u8>());
+        let created =
+            self.rows.values().map(|row| row.created).max().unwrap_or_default() - i64::from(rand::random::<u8>());
         let registry = self.settings.registries.first().map(|registry| registry.id.clone()).unwrap_or_default();
         let text = format!("inserted{:08x}", rand::random::<u32>());
         self.add(Credential {
@@ -166,14 +168,16 @@ impl State {
     }
 
     fn list(&self, request: &Request) -> Result<Answer, Refusal> {
-        let parameter = |name: &str| request.query.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+        let parameter =
+            |name: &str| request.query.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
         let number = |name: &str, default: usize| match parameter(name) {
             Some(text) => text.parse().map_err(|_error| Refusal::new(400, format!("invalid {name}: '{text}'"))),
             None => Ok(default),
         };
         let (page, size) = (number("page", 1)?.max(1), number("size", MAX_PAGE)?.min(MAX_PAGE));
         let text = parameter("search").unwrap_or_default();
-        let search = Search::parse(text).ok_or_else(|| Refusal::new(400, format!("Failed to parse search query: {text}")))?;
+        let search =
+            Search::parse(text).ok_or_else(|| Refusal::new(400, format!("Failed to parse search query: {text}")))?;
         let attributes = |id, credential: &Credential| {
             let registry = self.registry(&credential.registry);
             search.holds(&Attributes { id, credential, registry })

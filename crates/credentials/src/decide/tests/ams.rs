@@ -128,7 +128,10 @@ fn used(last_pull: Option<i64>, is_complete: bool) -> Option<SilenceFacts> {
     |facts: &mut RetireFacts| (facts.is_moved, facts.is_attested) = (false, true),
     Some(Obstacle::NotMoved)
 )]
-fn each_part_of_the_proof_is_demanded(#[case] change: impl FnOnce(&mut RetireFacts), #[case] expected: Option<Obstacle>) {
+fn each_part_of_the_proof_is_demanded(
+    #[case] change: impl FnOnce(&mut RetireFacts),
+    #[case] expected: Option<Obstacle>,
+) {
     let mut facts = retiring();
     change(&mut facts);
     assert_eq!(obstacle(&facts), expected);

@@ -72,6 +72,18 @@ impl Ledger {
         Ok(write.commit().await?)
     }
 
+    /// Returns true if a cluster was read by an import: it gets its first credential by leaving AMS, and not before.
+    pub async fn is_of_ams(&self, cluster: &ClusterRef) -> Result<bool, LedgerError> {
+        let mut parameters = Parameters::default();
+        let [id, incarnation] =
+            [rows::text(&cluster.id), Value::Number(cluster.incarnation)].map(|value| parameters.add(value));
+        let sql = format!(
+            "SELECT 1 FROM ams_uses JOIN ams_clusters ON ams_clusters.cluster_id = ams_uses.cluster_id \
+                           WHERE ams_uses.cluster_id = {id} AND incarnation = {incarnation} LIMIT 1"
+        );
+        Ok(!self.database().fetch(sql, parameters).await?.is_empty())
+    }
+
     /// Forgets the comparison of a cluster that does not exist any more; what it had of AMS stays known.
     pub async fn forget_ams_cluster(&self, id: &str) -> Result<(), LedgerError> {
         let mut write = self.database().begin().await?;

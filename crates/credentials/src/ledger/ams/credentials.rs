@@ -127,7 +127,8 @@ impl Ledger {
         let rows = self.database().fetch(sql, parameters).await?;
         let Some(sealed) = rows.first().map(|row| row.optional_text(0)).transpose()?.flatten() else { return Ok(None) };
         let unopened = || LedgerError::AmsToken(of.id.clone());
-        let bytes = self.keyring().open(Bound::to(&binding(&of.id, &of.username)), &sealed).map_err(|_cause| unopened())?;
+        let bytes =
+            self.keyring().open(Bound::to(&binding(&of.id, &of.username)), &sealed).map_err(|_cause| unopened())?;
         let text = str::from_utf8(&bytes).map_err(|_quotes| unopened())?;
         Ok(Some(SecretString::from(text)))
     }

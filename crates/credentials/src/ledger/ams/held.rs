@@ -149,14 +149,11 @@ async fn save(
 ) -> Result<(), LedgerError> {
     let mut parameters = Parameters::default();
     let published = credential.record.published.map_or(database::Value::NoNumber, crate::ledger::claim::micros);
-    let [state, record, published, id] = [
-        rows::text(credential.state),
-        rows::record(&credential.record)?,
-        published,
-        rows::text(credential.id),
-    ]
-    .map(|value| parameters.add(value));
-    let sql = format!("UPDATE credentials SET state = {state}, record = {record}, published = {published} WHERE id = {id}");
+    let [state, record, published, id] =
+        [rows::text(credential.state), rows::record(&credential.record)?, published, rows::text(credential.id)]
+            .map(|value| parameters.add(value));
+    let sql =
+        format!("UPDATE credentials SET state = {state}, record = {record}, published = {published} WHERE id = {id}");
     write.execute(sql, parameters).await?;
     let lane = credential.record.last_create.is_none().then_some(crate::state::Lane::NewCluster);
     wake(write, credential.id, lane, statement.now).await?;
