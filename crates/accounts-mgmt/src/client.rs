@@ -3,14 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use daemon::connections::{Connections, Server};
 use daemon::exchange::{Answered, Exchange};
-use fleet_model::names::client::PULL_SECRET;
-use http::header::{AUTHORIZATION, RETRY_AFTER};
-use http::{HeaderMap, Method};
+use http::Method;
+use http::header::AUTHORIZATION;
 use secrecy::zeroize::Zeroizing;
 use tokio::time::Instant;
 
+use crate::connected::{Connected, retry_after};
 use crate::contract::{Accounts, ImportedCredential, PAGE, Page, Registry};
 use crate::error::{AmsError, ErrorKind, Operation};
 use crate::id::{Ksuid, RegistryId};
@@ -25,13 +24,6 @@ const MAX_ANSWER: usize = 4 * 1024 * 1024;
 pub struct AmsClient {
     connected: Connected,
     tokens: Tokens,
-}
-
-/// The ways to AMS and to its SSO.
-pub(crate) struct Connected {
-    pub(crate) settings: AmsSettings,
-    ams: Connections,
-    pub(crate) sso: Connections,
 }
 
 /// An operation, and the object that it is about.
@@ -59,20 +51,7 @@ impl AmsClient {
     ///
     /// A file of certificate authorities that cannot be used.
     pub fn new(settings: AmsSettings) -> Result<Self, AmsError> {
-        let connections = |is_plain| {
-            let server = Server {
-                authorities: "the certificate authorities of AMS",
-                is_plain,
-                ca_file: settings.ca_file.clone(),
-                user_agent: format!("{PULL_SECRET}/{}", env!("CARGO_PKG_VERSION")),
-                connect_timeout: settings.call_timeout,
-            };
-            let failed = AmsError::new(Operation::Connect, settings.address.as_str(), ErrorKind::Invalid);
-            Connections::new(server).map_err(|error| failed.with_detail(error))
-        };
-        let ams = connections(settings.address.plain_host().is_some())?;
-        let sso = connections(settings.token_address.plain_host().is_some())?;
-        Ok(Self { connected: Connected { settings, ams, sso }, tokens: Tokens::default() })
+        Ok(Self { connected: Connected::new(settings)?, tokens: Tokens::default() })
     }
 
     fn address(&self) -> &str {
@@ -204,11 +183,6 @@ impl fmt::Debug for AmsClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("AmsClient").field("address", &self.address()).finish_non_exhaustive()
     }
-}
-
-/// Returns the delay that a server asks for.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    daemon::causes::retry_after(headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()))
 }
 
 fn query(pairs: &[(&str, Option<&str>)]) -> String {

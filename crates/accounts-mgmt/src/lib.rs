@@ -16,6 +16,7 @@
 //! | An answer to a deletion that was lost is found again. | `tests/accounts.rs` |
 
 mod client;
+mod connected;
 pub mod contract;
 mod error;
 pub mod id;

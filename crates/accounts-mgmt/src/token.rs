@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::client::Connected;
+use crate::connected::{Connected, retry_after};
 use crate::error::{AmsError, ErrorKind, Operation};
 use crate::wire::{self, Granted};
 
@@ -84,7 +84,7 @@ async fn ask(connected: &Connected, deadline: Instant) -> Result<Held, AmsError>
         // The SSO says so of a wrong secret, too.
         400 | 401 => Err(failed(ErrorKind::Unauthenticated).with_detail(format!("HTTP status {status}"))),
         _ => {
-            let retry_after = crate::client::retry_after(&headers);
+            let retry_after = retry_after(&headers);
             let failed = AmsError { retry_after, ..failed(ErrorKind::of_status(status)) };
             Err(failed.with_detail(format!("HTTP status {status}")))
         }

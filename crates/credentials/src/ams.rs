@@ -12,6 +12,7 @@
 //! process that is killed leaves nothing half done behind.
 
 mod back;
+mod error;
 mod import;
 mod issue;
 mod model;
@@ -22,7 +23,8 @@ mod shadow;
 mod status;
 
 pub use back::{Back, BackError, back};
-pub use import::{Import, ImportError, Imported, NotFound, import};
+pub use error::ImportError;
+pub use import::{Import, Imported, NotFound, import};
 pub use issue::{Issued, issue};
 pub use model::{AmsCluster, AmsCredential, AmsEntry, Finding, HostDifference, ImportPass, RegistryCount, Seen};
 pub use paced::{BUDGET, Paced, Pacing, Waits};

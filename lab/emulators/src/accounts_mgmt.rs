@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 mod faults;
 mod ksuid;
@@ -22,16 +22,13 @@ mod settings;
 mod state;
 
 use crate::serving::{Running, Serving};
-use rest::Shared;
+use rest::{Shared, TOKEN_PATH};
 use state::State;
 
 pub use crate::scripted::ParseFaultError;
 pub use crate::start_error::StartError;
 pub use faults::Fault;
 pub use settings::{Credential, Operation, Registry, Settings};
-
-/// The SSO's path for tokens.
-const TOKEN_PATH: &str = "/auth/realms/redhat-external/protocol/openid-connect/token";
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.
 #[derive(Debug)]
@@ -111,7 +108,7 @@ impl AccountsMgmt {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.shared.state)
+        self.shared.state()
     }
 }
 
@@ -119,8 +116,4 @@ impl Drop for AccountsMgmt {
     fn drop(&mut self) {
         self.shared.stopping.cancel();
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

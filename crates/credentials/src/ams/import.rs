@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use accounts_mgmt::{Accounts, AmsError, ImportedCredential, Ksuid, RegistryId};
+use accounts_mgmt::{Accounts, ImportedCredential, Ksuid, RegistryId};
 
+use super::error::ImportError;
 use super::model::{AmsCluster, AmsEntry, RegistryCount};
 use super::paced::{Paced, Waits};
 use super::secrets::PullSecrets;
 use super::shadow::{Shadow, shadow};
-use crate::ledger::LedgerError;
-use crate::run::ClusterError;
 
 /// Complete reads of AMS until the numbers agree, while rows come and go.
 const ROUNDS: u32 = 3;
@@ -21,26 +20,6 @@ pub struct Import<'a, A, P, W> {
     pub accounts: Paced<'a, A, W>,
     /// The comparison with the pull secrets that follows.
     pub shadow: Shadow<'a, P>,
-}
-
-/// A failed import, or a failed comparison.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ImportError {
-    /// AMS.
-    #[error(transparent)]
-    Ams(#[from] AmsError),
-    /// The ledger.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// A cluster.
-    #[error("{0}")]
-    Cluster(#[from] ClusterError),
-    /// There was no import.
-    #[error("nothing was imported from AMS yet: run `pull-secret credentials ams import`")]
-    NoImport,
-    /// The name of the budget.
-    #[error("the budget of AMS has no valid name")]
-    Budget,
 }
 
 /// The result of an import.

@@ -6,7 +6,7 @@ use accounts_mgmt::AmsError;
 use daemon::retry::Transient as _;
 use jiff::Timestamp;
 
-use super::import::ImportError;
+use super::error::ImportError;
 use crate::credential::RegistryName;
 use crate::decide::budget::{Grant, MAX_WAIT};
 use crate::decide::facts::later;

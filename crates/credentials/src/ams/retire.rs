@@ -8,7 +8,7 @@ use registry_account::contract::Registry;
 use registry_account::name::AccountName;
 use secrecy::ExposeSecret as _;
 
-use super::import::ImportError;
+use super::error::ImportError;
 use super::model::AmsCredential;
 use super::paced::{Paced, Waits};
 use super::secrets::{Content, PullSecrets};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use registry_account::contract::Login;
 use secrecy::ExposeSecret as _;
 
-use super::import::ImportError;
+use super::error::ImportError;
 use super::model::{AmsCluster, AmsCredential, AmsEntry, Finding, HostDifference, Seen};
 use super::secrets::{Content, PullSecrets};
 use super::status::Target;

@@ -155,13 +155,15 @@ async fn retired(arguments: AmsRetireArguments) -> anyhow::Result<ExitCode> {
     let AmsRetireArguments { cluster, all: _all, attest_quiet, confirm, order, output: format, flags } = arguments;
     let actor = common::actor(&order)?;
     let opened = Opened::new(flags).await?;
+    let (client, secrets) = (AmsClient::new(opened.ams.client.clone())?, opened.secrets()?);
+    // A cluster that is new may have a credential of the account, too.
+    shadow(&opened.shadow(&secrets)).await?;
     let clusters: BTreeMap<String, ClusterStatus> =
         opened.status(None).await?.into_iter().map(|one| (one.compared.cluster.id.clone(), one)).collect();
     let chosen: Vec<&ClusterStatus> = match &cluster {
         Some(id) => vec![clusters.get(id).with_context(|| format!("cluster {id} was not compared with AMS"))?],
         None => clusters.values().filter(|one| one.phase == Phase::Moved).collect(),
     };
-    let (client, secrets) = (AmsClient::new(opened.ams.client.clone())?, opened.secrets()?);
     let mut registries = BTreeMap::new();
     for planned in &opened.settings.registries {
         registries.insert(planned.name.clone(), planned.connect()?);

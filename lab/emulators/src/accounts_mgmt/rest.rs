@@ -1,6 +1,6 @@
 //! The HTTP wire: paths become requests, answers become JSON.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Query;
@@ -13,8 +13,10 @@ use super::faults::Effect;
 use super::refusal::Refusal;
 use super::settings::Operation;
 use super::state::{Answer, Request, State};
-use super::{TOKEN_PATH, lock};
 use crate::connections::Connection;
+
+/// The SSO's path for tokens.
+pub(super) const TOKEN_PATH: &str = "/auth/realms/redhat-external/protocol/openid-connect/token";
 
 /// The largest body.
 const MAX_BODY: usize = 1024 * 1024;
@@ -24,7 +26,7 @@ const GARBAGE: &str = "<html><head><title>Welcome</title></head><body>Scripted f
 /// The memory, shared by all connections.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) state: Mutex<State>,
+    state: Mutex<State>,
     /// Cancelled when the server stops; calls that hang end then.
     pub(super) stopping: CancellationToken,
 }
@@ -39,6 +41,10 @@ struct Routed {
 impl Shared {
     pub(super) fn new(state: State) -> Self {
         Self { state: Mutex::new(state), stopping: CancellationToken::new() }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -55,7 +61,7 @@ pub(super) async fn serve(shared: Arc<Shared>, connection: Connection, request: 
     let header = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = header.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
     let request = Request { operation, id, query, body: body.to_vec(), bearer };
-    let (result, effect) = lock(&shared.state).call(&request);
+    let (result, effect) = shared.state().call(&request);
     match (effect, result) {
         (Some(Effect::Cut | Effect::CommitThenCut), _) => cut(&connection),
         (Some(Effect::Hang), _) => {
