@@ -15,6 +15,7 @@ use std::sync::{Arc, MutexGuard};
 
 mod faults;
 mod ksuid;
+mod operation;
 mod refusal;
 mod rest;
 mod search;
@@ -28,7 +29,8 @@ use state::State;
 pub use crate::scripted::ParseFaultError;
 pub use crate::start_error::StartError;
 pub use faults::Fault;
-pub use settings::{Credential, Operation, Registry, Settings};
+pub use operation::Operation;
+pub use settings::{Credential, Registry, Settings};
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.
 #[derive(Debug)]
@@ -89,6 +91,14 @@ impl AccountsMgmt {
     /// The number of calls so far of each operation that was called, by its name.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         self.state().counts()
+    }
+
+    /// Waits until so many calls of an operation were received since the start; they need not be answered.
+    pub async fn wait_for_calls(&self, operation: Operation, count: usize) {
+        let mut received = self.shared.received.subscribe();
+        let has_come = |_: &usize| self.counts().get(operation.name()).is_some_and(|calls| *calls >= count);
+        // The sender lives as long as this server, so waiting cannot fail.
+        drop(received.wait_for(has_come).await);
     }
 
     /// Withdraws every access token before its time.

@@ -117,7 +117,7 @@ async fn facts<A: Accounts, P: PullSecrets, R: Registry, W: Waits>(
         moved = moved.max(status.own.iter().filter_map(|own| own.record.published).max());
         is_named |= match parts.secrets.read(&status.compared.cluster).await? {
             Content::Gone => false,
-            // Nobody knows what it has.
+            // It may have the credential.
             Content::NotReadable => true,
             Content::Here { secret, .. } => names(&secret, &credential.username),
         };

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::facts::later;
 use crate::state::State;
 
-/// The longest time between two comparisons that count as one: beyond it nobody knows what there was meanwhile.
+/// The longest time between two comparisons that belong together: beyond it there may have been anything meanwhile.
 pub const LONGEST_GAP: Duration = Duration::from_hours(48);
 
 fleet_model::reasons! {
@@ -131,7 +131,7 @@ pub struct RetireFacts {
     pub now: Timestamp,
 }
 
-/// What a registry tells about the use of an account.
+/// The use of an account, as its registry tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SilenceFacts {
     /// The last pull in the time that was asked for.

@@ -1,7 +1,6 @@
 //! Clusters leave AMS: import, shadow, issue, move, retire, and each way back, with faults and kills.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use credentials::ams::{BackError, Finding};
 use credentials::decide::ams::{Difference, Obstacle, Phase};
@@ -10,10 +9,10 @@ use credentials::reason::Reason;
 use credentials::rotation::Standing;
 use credentials::state::{Action, State};
 use database::Parameters;
+use emulators::accounts_mgmt::Operation;
 use registry_account::{Login, Registry as _};
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
-use tokio::time::timeout;
 
 use crate::database::Kind;
 use crate::leaving_rig::{HOST, Leaving, OTHER, OTHER_TOKEN};
@@ -74,12 +73,12 @@ async fn a_fleet_goes_through_all_phases(#[case] kind: Kind, #[case] size: usize
     let straggler = leaving.status().await.remove(STRAGGLER).unwrap();
     assert_eq!(straggler.needs_a_person(), Some(Reason::NeverReported));
 
-    retires_what_nobody_needs(&leaving, &before, &telemetry.username).await;
+    retires_what_is_not_needed(&leaving, &before, &telemetry.username).await;
     assert_eq!(*world.violations.lock().unwrap(), [""; 0]);
 }
 
 /// Deletes what AMS has, but for the cluster that never reported and for telemetry's.
-async fn retires_what_nobody_needs(leaving: &Leaving, before: &[String], telemetry: &str) {
+async fn retires_what_is_not_needed(leaving: &Leaving, before: &[String], telemetry: &str) {
     leaving.be_quiet();
     let clusters: Vec<String> = leaving.clusters.iter().map(|cluster| cluster.id.clone()).collect();
     let mut obstacles: BTreeMap<&str, Obstacle> = BTreeMap::new();
@@ -97,7 +96,7 @@ async fn retires_what_nobody_needs(leaving: &Leaving, before: &[String], telemet
         assert!(left.iter().any(|user| user == kept), "{kept} is deleted");
     }
     assert!(!left.contains(&before[0]) && !left.contains(&before[4]), "{left:?}");
-    assert!(left.iter().filter(|user| user.starts_with("|ams-")).count() == before.len(), "nobody takes {OTHER} over");
+    assert!(left.iter().filter(|user| user.starts_with("|ams-")).count() == before.len(), "{OTHER} is not taken over");
     let phases = leaving.phases().await;
     assert_eq!((phases[&Phase::Moving], phases[&Phase::Retired] >= few.len() - 3), (1, true), "{phases:?}");
 }
@@ -106,7 +105,7 @@ async fn retires_what_nobody_needs(leaving: &Leaving, before: &[String], telemet
 #[case(Kind::Sqlite)]
 #[case(Kind::Postgresql)]
 #[tokio::test]
-async fn what_nobody_knows_is_named_and_holds_its_cluster_back(#[case] kind: Kind) {
+async fn what_is_unknown_is_named_and_holds_its_cluster_back(#[case] kind: Kind) {
     let Some(leaving) = Leaving::new(kind, 6, &[]).await else { return };
     let put = |index: usize, host: &str, login| leaving.rig.world.clusters.put(&leaving.clusters[index], host, login);
     let former = leaving.rig.world.clusters.login(&leaving.clusters[1], HOST).unwrap();
@@ -225,17 +224,20 @@ async fn a_shared_credential_lives_as_long_as_one_cluster_needs_it() {
 
 /// A process that dies at any call of AMS leaves nothing that the next one cannot finish.
 #[rstest]
-#[case::import("listCredentials:hang@2", true)]
-#[case::registry("getRegistry:hang", true)]
-#[case::before_the_deletion("deleteCredential:hang", false)]
-#[case::look_before_the_deletion("getCredential:hang", false)]
+#[case::import(Operation::List, 2, true)]
+#[case::registry(Operation::GetRegistry, 1, true)]
+#[case::before_the_deletion(Operation::Delete, 1, false)]
+#[case::look_before_the_deletion(Operation::Get, 1, false)]
 #[tokio::test]
-async fn a_kill_at_any_call_is_survived(#[case] fault: &str, #[case] at_import: bool) {
+async fn a_kill_at_any_call_is_survived(#[case] operation: Operation, #[case] call: usize, #[case] at_import: bool) {
     let leaving = Leaving::new(Kind::Sqlite, 3, &[]).await.unwrap();
-    let moment = Duration::from_millis(300);
+    let fault = || format!("{}:hang@{call}", operation.name()).parse().unwrap();
     if at_import {
-        leaving.ams.inject(fault.parse().unwrap());
-        assert!(timeout(moment, leaving.import()).await.is_err(), "it hangs");
+        leaving.ams.inject(fault());
+        tokio::select! {
+            result = leaving.import() => panic!("it hangs: {result:?}"),
+            () = leaving.ams.wait_for_calls(operation, call) => {}
+        }
         assert!(leaving.worker.ledger.ams_import().await.unwrap().is_none(), "half an import is none");
     }
     assert!(leaving.import().await.unwrap().is_proven());
@@ -246,8 +248,11 @@ async fn a_kill_at_any_call_is_survived(#[case] fault: &str, #[case] at_import: 
     leaving.move_all(&name, &[]).await;
     leaving.be_quiet();
     if !at_import {
-        leaving.ams.inject(fault.parse().unwrap());
-        assert!(timeout(moment, leaving.retire("cls-0000", false)).await.is_err(), "it hangs");
+        leaving.ams.inject(fault());
+        tokio::select! {
+            result = leaving.retire("cls-0000", false) => panic!("it hangs: {result:?}"),
+            () = leaving.ams.wait_for_calls(operation, call) => {}
+        }
     }
     assert!(leaving.retire("cls-0000", false).await.unwrap()[0].is_deleted);
     assert_eq!(leaving.phases().await, [(Phase::Moved, 2), (Phase::Retired, 1)].into());

@@ -32,7 +32,7 @@ use crate::world::{Outside, World};
 
 /// The host that is taken over.
 pub(crate) const HOST: &str = "memory.invalid";
-/// A host of AMS that nobody takes over.
+/// A host that stays AMS's.
 pub(crate) const OTHER: &str = "registry.redhat.io";
 /// Beginning of the tokens at that host.
 pub(crate) const OTHER_TOKEN: &str = "token-of-ams-";
@@ -160,7 +160,7 @@ impl Leaving {
         });
     }
 
-    /// What each cluster has at the host that is taken over.
+    /// The users of the clusters at the host that is taken over.
     pub(crate) fn named(&self) -> Vec<String> {
         let login = |cluster: &ClusterRef| self.rig.world.clusters.login(cluster, HOST).unwrap().username;
         self.clusters.iter().map(login).collect()

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::operation::Operation;
 use super::refusal::Refusal;
-use super::settings::Operation;
 use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, duration_text};
 
 /// A fault, written `OPERATION:EFFECT[*N][@K]`.

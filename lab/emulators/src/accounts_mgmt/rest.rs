@@ -7,11 +7,12 @@ use axum::extract::Query;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::faults::Effect;
+use super::operation::Operation;
 use super::refusal::Refusal;
-use super::settings::Operation;
 use super::state::{Answer, Request, State};
 use crate::connections::Connection;
 
@@ -27,6 +28,8 @@ const GARBAGE: &str = "<html><head><title>Welcome</title></head><body>Scripted f
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
+    /// The number of calls so far.
+    pub(super) received: watch::Sender<usize>,
     /// Cancelled when the server stops; calls that hang end then.
     pub(super) stopping: CancellationToken,
 }
@@ -40,7 +43,7 @@ struct Routed {
 
 impl Shared {
     pub(super) fn new(state: State) -> Self {
-        Self { state: Mutex::new(state), stopping: CancellationToken::new() }
+        Self { state: Mutex::new(state), received: watch::Sender::new(0), stopping: CancellationToken::new() }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -62,6 +65,7 @@ pub(super) async fn serve(shared: Arc<Shared>, connection: Connection, request: 
     let bearer = header.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
     let request = Request { operation, id, query, body: body.to_vec(), bearer };
     let (result, effect) = shared.state().call(&request);
+    shared.received.send_modify(|received| *received += 1);
     match (effect, result) {
         (Some(Effect::Cut | Effect::CommitThenCut), _) => cut(&connection),
         (Some(Effect::Hang), _) => {

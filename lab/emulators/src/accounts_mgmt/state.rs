@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::faults::{Effect, Fault};
 use super::ksuid::ksuid;
+use super::operation::Operation;
 use super::refusal::Refusal;
 use super::search::{Attributes, Search};
-use super::settings::{Credential, Operation, Registry, Settings};
+use super::settings::{Credential, Registry, Settings};
 use crate::scripted::Script;
 
 /// The largest page.

@@ -45,7 +45,7 @@ fn only_what_is_known_is_explained(
 #[case::differs(Some(60), Some(80), false, None)]
 #[case::again(None, Some(80), true, Some(100))]
 #[case::at_the_limit(Some(10), Some(52), true, Some(10))]
-#[case::nobody_has_looked(Some(10), Some(51), true, Some(100))]
+#[case::without_a_look(Some(10), Some(51), true, Some(100))]
 #[case::a_clock_that_went_back(Some(10), Some(101), true, Some(100))]
 fn a_time_without_a_difference_has_no_gap(
     #[case] before: Option<i64>,
