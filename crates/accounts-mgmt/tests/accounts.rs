@@ -40,7 +40,7 @@ impl Rig {
             ams.add(credential(row));
         }
         let client_secret_file = folder.path().join("secret");
-        std::fs::write(&client_secret_file, format!("{secret}\n")).unwrap();
+        daemon::file::replace(&client_secret_file, secret.as_bytes()).unwrap();
         let settings = AmsSettings {
             address: ams.url().parse().unwrap(),
             token_address: ams.token_url().parse().unwrap(),
@@ -186,7 +186,7 @@ async fn a_missing_permission_and_a_wrong_secret_have_a_remedy() {
     assert_eq!(error.kind, ErrorKind::PermissionDenied);
     assert!(error.hint().unwrap().contains("permitted") && error.to_string().contains("HTTP status 403, ACCT-MGMT-11"));
     rig.ams.withdraw_tokens();
-    std::fs::write(rig.folder.path().join("secret"), "wrong-secret").unwrap();
+    daemon::file::replace(&rig.folder.path().join("secret"), b"wrong-secret").unwrap();
     let error = rig.client.count(&quay()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unauthenticated);
     assert!(error.hint().unwrap().contains("client_secret_file") && !format!("{error:?}").contains("wrong-secret"));

@@ -1,4 +1,4 @@
-//! An AMS for development and tests: the registry credentials of accounts_mgmt and the SSO's tokens, over HTTP on one port and in
+//! An AMS for development and tests: the registry credentials of `accounts_mgmt` and the SSO's tokens, over HTTP on one port and in
 //! memory.
 //!
 //! **Not for production.** Tokens are answered in clear, as AMS does.

@@ -1,6 +1,7 @@
 //! The import: every credential of AMS, and the numbers that prove it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use accounts_mgmt::{Accounts, ImportedCredential, Ksuid, RegistryId};
 
@@ -94,9 +95,10 @@ async fn read_all<A: Accounts, W: Waits>(accounts: &Paced<'_, A, W>) -> Result<V
         let Some(last) = page.items.last().map(|last| last.id.clone()) else { break };
         ledger.import_ams(pass, &page.items).await?;
         for ImportedCredential { registry: id, .. } in page.items {
-            if !hosts.contains_key(&id) {
-                let found = accounts.call(async |ams: &A| ams.registry(&id).await).await?;
-                hosts.insert(id, found.map(|found| found.host).unwrap_or_default());
+            if let Entry::Vacant(vacant) = hosts.entry(id) {
+                let id = vacant.key();
+                let found = accounts.call(async |ams: &A| ams.registry(id).await).await?;
+                vacant.insert(found.map(|found| found.host).unwrap_or_default());
             }
         }
         after = Some(last);

@@ -69,6 +69,7 @@ fleet_model::reasons! {
 
 /// The facts about an entry of a pull secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct EntryFacts {
     /// True if a registry of ours takes the host over.
     pub is_taken: bool,
@@ -110,6 +111,7 @@ pub struct PhaseFacts<'a> {
 
 /// The facts about the retirement of a credential of AMS.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a part of the proof")]
 pub struct RetireFacts {
     /// True if the cluster uses our credentials.
     pub is_moved: bool,
@@ -169,9 +171,8 @@ pub fn phase(facts: &PhaseFacts<'_>) -> Phase {
     let PhaseFacts { own, clean_since, looked, demanded, is_retired, now } = *facts;
     let step = |own: &OwnFacts| match own.state {
         Some(State::Adopted) => Phase::Moved,
-        Some(State::Published) => Phase::Moving,
         Some(State::Probed) if own.is_held => Phase::Issued,
-        Some(State::Probed) => Phase::Moving,
+        Some(State::Probed | State::Published) => Phase::Moving,
         _ => Phase::Imported,
     };
     let is_fresh = later(looked, LONGEST_GAP) >= now;

@@ -96,7 +96,7 @@ impl Leaving {
             Settings { faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(), ..Settings::default() };
         let (folder, secret) = (tempfile::tempdir().unwrap(), settings.client_secret.clone());
         let client_secret_file = folder.path().join("secret");
-        std::fs::write(&client_secret_file, secret).unwrap();
+        daemon::file::replace(&client_secret_file, secret.as_bytes()).unwrap();
         let ams = AccountsMgmt::start(settings).await.unwrap();
         let settings = AmsSettings {
             address: ams.url().parse().unwrap(),
@@ -129,9 +129,10 @@ impl Leaving {
     async fn add(&mut self, number: usize) {
         let cluster = self.rig.cluster(&format!("cls-{number:04}"));
         let login = self.account(number).await;
-        let other = format!("{OTHER_TOKEN}{number}");
-        self.put(&cluster, HOST, &login.username, login.password.expose_secret(), "Quay_quay.io", number);
-        self.put(&cluster, OTHER, &format!("|ams-{number}"), &other, "Redhat_registry.redhat.io", number);
+        let password = format!("{OTHER_TOKEN}{number}").into();
+        let other = Login { username: format!("|ams-{number}"), password };
+        self.put(&cluster, HOST, login, "Quay_quay.io", number);
+        self.put(&cluster, OTHER, other, "Redhat_registry.redhat.io", number);
         self.clusters.push(cluster);
     }
 
@@ -147,12 +148,12 @@ impl Leaving {
     }
 
     /// Gives a cluster a login that AMS has.
-    fn put(&self, cluster: &ClusterRef, host: &str, user: &str, token: &str, registry: &str, number: usize) {
-        let login = Login { username: user.to_owned(), password: token.to_owned().into() };
+    fn put(&self, cluster: &ClusterRef, host: &str, login: Login, registry: &str, number: usize) {
+        let (username, token) = (login.username.clone(), login.password.expose_secret().to_owned());
         self.rig.world.clusters.put(cluster, host, login);
         self.ams.add(Credential {
-            username: user.to_owned(),
-            token: token.to_owned(),
+            username,
+            token,
             registry: registry.to_owned(),
             account: format!("account-{number}"),
             resource: String::new(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use accounts_mgmt::Ksuid;
 use credentials::ams::{
     AmsCluster, AmsEntry, ClusterStatus, ImportPass, Imported, Issued, RegistryCount, Retired, Shadowed,
 };
@@ -199,7 +200,7 @@ fn cluster(known: &AmsCluster) -> Value {
 fn entry(entry: &AmsEntry) -> Value {
     json!({
         "host": entry.host, "username": entry.username, "finding": entry.finding.as_str(),
-        "meaning": entry.finding.meaning(), "credentialOfAms": entry.credential.as_ref().map(|id| id.as_str()),
+        "meaning": entry.finding.meaning(), "credentialOfAms": entry.credential.as_ref().map(Ksuid::as_str),
     })
 }
 

@@ -98,16 +98,12 @@ fn condition(text: &str) -> Option<(Condition, &str)> {
     loop {
         let (part, after) = rest.split_once('\'')?;
         value.push_str(part);
-        match after.strip_prefix('\'') {
-            Some(after) => {
-                value.push('\'');
-                rest = after;
-            }
-            None => {
-                rest = after;
-                break;
-            }
-        }
+        let Some(next) = after.strip_prefix('\'') else {
+            rest = after;
+            break;
+        };
+        value.push('\'');
+        rest = next;
     }
     let attribute = ATTRIBUTES.iter().find(|known| **known == attribute)?;
     Some((Condition { attribute: (*attribute).to_owned(), operator, value }, rest))

@@ -1,10 +1,10 @@
 //! The rows, the tokens, and the answer to each call.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::faults::{Effect, Fault};
 use super::ksuid::ksuid;

@@ -103,6 +103,7 @@ fn retiring() -> RetireFacts {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as the facts have it")]
 fn used(last_pull: Option<i64>, is_complete: bool) -> Option<SilenceFacts> {
     Some(SilenceFacts { last_pull: last_pull.map(at), is_complete })
 }

@@ -144,7 +144,6 @@ impl Ledger {
         let mut parameters = Parameters::default();
         let [now, id] = [micros(statement.now), rows::text(&of.id)].map(|value| parameters.add(value));
         let change = match outcome {
-            Outcome::Started => format!("delete_started = COALESCE(delete_started, {now})"),
             Outcome::Succeeded => format!("deleted = COALESCE(deleted, {now}), token = NULL"),
             _ => format!("delete_started = COALESCE(delete_started, {now})"),
         };
