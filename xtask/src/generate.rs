@@ -215,6 +215,30 @@ fn credentials_page() -> String {
     for standing in Standing::ALL {
         let _infallible = writeln!(page, "| `{standing}` | {} |", standing.meaning());
     }
+    page.push_str(&leaving_ams());
+    page
+}
+
+fn leaving_ams() -> String {
+    use credentials::ams::Finding;
+    use credentials::decide::ams::{Difference, Obstacle, Phase};
+    let mut page =
+        "\n## Leaving AMS\n\n[How to](../operations/leave-ams.md).\n\n| phase | meaning |\n|---|---|\n".to_owned();
+    for phase in Phase::ALL {
+        let _infallible = writeln!(page, "| `{phase}` | {} |", phase.meaning());
+    }
+    page.push_str("\n| finding about an entry | meaning |\n|---|---|\n");
+    for finding in Finding::ALL {
+        let _infallible = writeln!(page, "| `{finding}` | {} |", finding.meaning());
+    }
+    page.push_str("\n| difference | meaning |\n|---|---|\n");
+    for difference in Difference::ALL {
+        let _infallible = writeln!(page, "| `{difference}` | {} |", difference.meaning());
+    }
+    page.push_str("\n| obstacle to a retirement | meaning |\n|---|---|\n");
+    for obstacle in Obstacle::ALL {
+        let _infallible = writeln!(page, "| `{obstacle}` | {} |", obstacle.meaning());
+    }
     page
 }
 

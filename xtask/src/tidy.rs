@@ -37,6 +37,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         ],
     ),
     ("sentinel", &["daemon", "fleet-model", "hyperfleet-client", "kubernetes", "message-broker", "precondition"]),
+    ("accounts-mgmt", &["daemon", "fleet-model"]),
     ("registry-account", &["daemon", "fleet-model"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes", "registry-account"]),
     ("sync-global-pullsecret", &["daemon", "docker-config", "fleet-model"]),
@@ -46,6 +47,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     (
         "pull-secret",
         &[
+            "accounts-mgmt",
             "adapter",
             "credentials",
             "daemon",
@@ -65,7 +67,18 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "sentinel",
         ],
     ),
-    ("credentials", &["daemon", "database", "docker-config", "fleet-model", "hyperfleet-client", "registry-account"]),
+    (
+        "credentials",
+        &[
+            "accounts-mgmt",
+            "daemon",
+            "database",
+            "docker-config",
+            "fleet-model",
+            "hyperfleet-client",
+            "registry-account",
+        ],
+    ),
     ("rotation", &["daemon", "diagnosis", "docker-config", "fleet-model", "hyperfleet-client", "kubernetes"]),
     (
         "diagnosis",

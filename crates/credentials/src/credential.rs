@@ -96,6 +96,8 @@ pub struct Record {
     pub dead: Option<Timestamp>,
     /// The cause for which it is given up.
     pub given_up: Option<Reason>,
+    /// True while it is kept from publication, beside the credential of AMS that its cluster has.
+    pub held: bool,
     /// A person's order.
     pub order: Option<Order>,
     /// The evidence.

@@ -1,6 +1,7 @@
 //! The ledger: rows of credentials and append-only events in SQLite or PostgreSQL; passwords sealed.
 
 mod advance;
+mod ams;
 mod claim;
 mod entries;
 mod handle;
@@ -16,6 +17,7 @@ mod rows;
 pub mod schema;
 mod write;
 
+pub use ams::{AmsUse, OwnCredentials};
 pub use entries::{EntryFilter, LookedAt};
 pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};

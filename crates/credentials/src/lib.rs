@@ -45,6 +45,7 @@
 //! | All faults of the settings are listed at once. | `settings/tests.rs` |
 //! | The program gives, keeps over a kill, and takes away; nothing that it prints is a password. | `crates/pull-secret/tests/program/credentials.rs` |
 //! | A rotation keeps its concurrency, group by group, with any number of replicas; failures stop it; what has begun can be put back. | `decide/tests/rotations.rs`, `tests/credentials/rotations.rs` |
+//! | A cluster leaves AMS phase by phase; nothing of AMS is deleted while a cluster needs it; each way back works until the last. | `decide/tests/ams.rs`, `tests/credentials/leaving.rs` |
 //! | A lost key costs no cluster its credential. | `tests/credentials/secrecy.rs` |
 //! | An entry keeps its age as long as its credential is the same; a late look changes nothing. | `tests/credentials/entries.rs` |
 //! | Events are only ever added. | `tests/credentials/ledger.rs` |
@@ -56,6 +57,7 @@
 //! assert_eq!(reserve(&Pool { ready: 3, in_progress: 0, target: 5, remaining_calls: 4 }), 1);
 //! ```
 
+pub mod ams;
 pub mod credential;
 pub mod decide;
 pub mod entries;

@@ -2,5 +2,9 @@
 
 mod clusters;
 mod compose;
+pub(crate) mod meaning;
+mod secrets;
 
 pub use clusters::ApiClusters;
+pub use compose::PullSecret;
+pub use secrets::ApiPullSecrets;

@@ -12,6 +12,8 @@ fleet_model::reasons! {
         ToProbe,
         /// The pull secret of the cluster does not name it yet.
         ToPublish,
+        /// The credential waits beside that of AMS, until the cluster is moved: see `pull-secret credentials ams status`.
+        Held,
         /// The credential waits for a cluster.
         InPool,
         /// The adapter has not reported the generation that names the credential yet.

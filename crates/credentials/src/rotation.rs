@@ -41,6 +41,9 @@ pub struct RotationPlan {
     /// The hours in which rotations of clusters begin; always without it.
     #[serde(default)]
     pub window: Option<Window>,
+    /// True if it publishes credentials that wait beside those of AMS, in place of new ones.
+    #[serde(default)]
+    pub from_ams: bool,
 }
 
 /// Hours of each day in UTC, written as `22:00-06:00`; they may go past midnight.

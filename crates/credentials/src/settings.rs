@@ -1,5 +1,6 @@
 //! Reads the settings of the credentials service, checks them, and makes a plan of them.
 
+mod ams;
 mod registry;
 mod shape;
 pub mod table;
@@ -13,9 +14,10 @@ use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, configuration};
 use database::sealed::{KeyFiles, Keyring};
 
+pub use ams::AmsPlan;
 pub use daemon::settings::common::Address;
 pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistryPlan, RegistrySettings, RetireSetting};
-pub use shape::{Clients, ClusterSettings, Settings};
+pub use shape::{Ams, Clients, ClusterSettings, Settings};
 pub use table::CONFIG_VARIABLE;
 
 /// File that is read where none is named, if it exists.
@@ -31,6 +33,8 @@ pub struct Plan {
     pub client: hyperfleet_client::Settings,
     /// The registries, each with a name of its own.
     pub registries: Vec<RegistryPlan>,
+    /// AMS, which clusters leave; `None` if none is configured.
+    pub ams: Option<AmsPlan>,
     /// The settings that it was made of.
     pub settings: Settings,
 }
@@ -85,11 +89,12 @@ impl Settings {
         faults.extend(self.tracing.faults());
         let base_url = self.clients.hyperfleet_api.address(&mut faults);
         let registries = self.registries(&mut faults);
+        let ams = self.ams.plan(&registries, &mut faults);
         match base_url.filter(|_| faults.is_empty()) {
             Some(base_url) => {
                 let agent = concat!("hyperfleet-credentials/", env!("CARGO_PKG_VERSION")).to_owned();
                 let client = self.clients.hyperfleet_api.client(base_url, agent, self.clusters.poll_interval);
-                Ok(Plan { client, registries, settings: self })
+                Ok(Plan { client, registries, ams, settings: self })
             }
             None => Err(faults),
         }

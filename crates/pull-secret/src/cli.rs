@@ -1,9 +1,11 @@
 //! The commands and their flags.
 
 mod adapter;
+mod ams;
 mod api;
 mod context;
 mod credentials;
+mod credentials_flags;
 mod doctor;
 mod fleet;
 mod output;
@@ -27,14 +29,17 @@ use fleet_model::job::Reason;
 use pull_secret_job::settings::TABLE;
 
 pub(crate) use adapter::{AdapterArguments, AdapterCommand, AdapterFlags, DryRunArguments};
+pub(crate) use ams::{
+    AmsArguments, AmsBackArguments, AmsCommand, AmsIssueArguments, AmsRetireArguments, AmsStatusArguments,
+};
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
 pub(crate) use credentials::{
-    AttestArguments, CredentialArguments, CredentialsCommand, CredentialsFlags, EntriesArguments, ListArguments,
-    OrderArguments, OrderFlags, Part, RekeyLedgerArguments, RevokeArguments, RotationAbortArguments, RotationCommand,
-    RotationRequestArguments, RotationRules, RotationStartArguments, RotationStatusArguments,
-    SweepArguments as CredentialsSweepArguments, Target,
+    AttestArguments, CredentialArguments, CredentialsCommand, EntriesArguments, ListArguments, OrderArguments, Part,
+    RekeyLedgerArguments, RevokeArguments, RotationAbortArguments, RotationCommand, RotationRequestArguments,
+    RotationStatusArguments, SweepArguments as CredentialsSweepArguments, Target,
 };
+pub(crate) use credentials_flags::{CredentialsFlags, OrderFlags, RotationRules, RotationStartArguments};
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use fleet::{
     ApiFlags as ClientFlags, ExplainArguments, ExplainCommand, RetryArguments, StatusArguments, SweepArguments,

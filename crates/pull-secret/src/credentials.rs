@@ -1,5 +1,7 @@
 //! `pull-secret credentials`: accounts of clusters at image registries.
 
+mod ams;
+mod ams_page;
 mod common;
 mod entries;
 mod orders;
@@ -25,7 +27,8 @@ use jiff::Timestamp;
 use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] = &["credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
+const CRATES: &[&str] =
+    &["accounts_mgmt", "credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
 
 /// Runs a command of `credentials`.
 pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCode> {
@@ -46,6 +49,7 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
             CredentialsCommand::Events(arguments) => events(arguments).await,
             CredentialsCommand::Replace(arguments) => orders::replace(arguments).await,
             CredentialsCommand::PutBack(arguments) => orders::put_back(arguments).await,
+            CredentialsCommand::Ams(command) => ams::ams(command).await,
             CredentialsCommand::Rotation(command) => rotation::rotation(command).await,
             CredentialsCommand::Retire(arguments) => orders::retire(arguments).await,
             CredentialsCommand::Attest(arguments) => orders::attest(arguments).await,

@@ -3,6 +3,7 @@
 //! They are for development and tests only: data is stored unencrypted and readable by every process that may read the folder.
 //! [`real_registry`] puts a real registry beside the emulated [`quay`].
 
+pub mod accounts_mgmt;
 mod browser_guard;
 mod connections;
 mod folder;

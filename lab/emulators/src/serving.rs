@@ -52,8 +52,25 @@ impl Serving {
         A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
     {
+        self.listening(None, answer)
+    }
+
+    /// Does so, and takes forms at the paths that end in `form`.
+    pub(crate) fn start_with_form<A, F>(self, form: &'static str, answer: A) -> Running
+    where
+        A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        self.listening(Some(form), answer)
+    }
+
+    fn listening<A, F>(self, form: Option<&'static str>, answer: A) -> Running
+    where
+        A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
         let (address, kill) = (self.address, CancellationToken::new());
-        run(address, kill.clone(), Listening::new(self.listener, kill), None, answer)
+        run(address, kill.clone(), Listening::new(self.listener, kill), form, answer)
     }
 
     /// Does so over TLS, and takes forms at the paths that end in `form`.

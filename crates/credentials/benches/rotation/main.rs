@@ -159,6 +159,7 @@ impl Fleet {
             min_success_time: SignedDuration::from_mins(15),
             progress_deadline: SignedDuration::from_hours(4),
             window: None,
+            from_ams: false,
         };
         let new = NewRotation { name: &self.name, registry: &self.registry, plan: &plan, groups: &[candidates] };
         self.worker.ledger.start_rotation(&new, &self.statement()).await.unwrap();

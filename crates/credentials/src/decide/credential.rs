@@ -51,6 +51,7 @@ fn forward(facts: &Facts<'_>) -> Step {
         }
         State::Pooled if credential.cluster.is_none() => facts.wait(Reason::InPool, None),
         State::Pooled => Step::advance(State::Probed, Reason::ToPublish),
+        State::Probed if credential.record.held => facts.wait(Reason::Held, None),
         State::Probed if !is_probed_lately(facts) => facts.observe(Action::Probe, Reason::ToProbe),
         State::Probed => Step::act(Action::Publish, State::Published, Reason::ToPublish),
         State::Published => adoption(facts),

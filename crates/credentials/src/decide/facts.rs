@@ -73,7 +73,7 @@ impl Facts<'_> {
 }
 
 /// Returns the time that much later.
-pub(super) fn later(time: Timestamp, by: Duration) -> Timestamp {
+pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
     time.saturating_add(jiff::SignedDuration::try_from(by).unwrap_or(jiff::SignedDuration::MAX))
         .unwrap_or(Timestamp::MAX)
 }

@@ -86,6 +86,9 @@ pub fn judge(successor: Option<&Credential>, started: Timestamp, plan: &Rotation
     if record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone) {
         return judged(Standing::Skipped, Some(Reason::ClusterGone));
     }
+    if record.held {
+        return judged(Standing::Skipped, Some(Reason::RolledBack));
+    }
     if successor.state >= State::Retiring {
         return judged(Standing::Skipped, Some(successor.reason));
     }
@@ -107,6 +110,13 @@ pub fn obstacle(credential: &Credential, has_successor: bool) -> Option<Reason> 
         return Some(Reason::AwaitingSuccessor);
     }
     (credential.state != State::Adopted || record.order.is_some()).then_some(credential.reason)
+}
+
+/// Returns the cause for which a cluster is left with AMS's credential, when its turn comes; `None` if ours can be published.
+pub fn move_obstacle(credential: &Credential) -> Option<Reason> {
+    let record = &credential.record;
+    let waits = credential.state == State::Probed && record.held;
+    (!waits || record.order.is_some() || record.given_up.is_some()).then_some(credential.reason)
 }
 
 /// Returns the expected end of a rotation: by the calls of the registry, and by the number of clusters at the same time, each of

@@ -1,5 +1,6 @@
 //! Tables of decisions.
 
+mod ams;
 mod credentials;
 mod rates;
 mod rotations;

@@ -4,13 +4,14 @@ use database::{Parameters, Row, Transaction, Value};
 use jiff::Timestamp;
 use registry_account::name::CredentialId;
 
+use super::ams::release;
 use super::handle::{Ledger, LedgerError};
 use super::model::{Advance, Advanced, Fresh, Reservation, Slot};
 use super::rotations::{MemberChange, counted, counting, lock_rotation, save_member, update};
 use super::rows::{self, COLUMNS};
 use super::write::insert;
 use crate::credential::Credential;
-use crate::decide::{Judged, RotationFacts, RotationStep, judge, obstacle, rotation_step};
+use crate::decide::{Judged, RotationFacts, RotationStep, judge, move_obstacle, obstacle, rotation_step};
 use crate::rotation::{Rotation, RotationName, RotationPhase, RotationReason, Standing};
 
 /// Maximum number of clusters that one transaction begins.
@@ -107,7 +108,16 @@ async fn begin(
     let mut begun = 0;
     let actor = format!("rotation {}", rotation.name);
     for Next { credential, has_successor } in next(write, rotation, number).await? {
-        let cause = obstacle(&credential, has_successor);
+        let is_move = rotation.plan.from_ams;
+        let cause = if is_move { move_obstacle(&credential) } else { obstacle(&credential, has_successor) };
+        if cause.is_none() && is_move {
+            let id = credential.id;
+            release(write, credential, &actor, advance.now).await?;
+            let change = MemberChange { credential: id, standing: Standing::InProgress, cause };
+            save_member(write, &rotation.name, &change, advance.now).await?;
+            begun += 1;
+            continue;
+        }
         let (Credential { id, registry, cluster, .. }, standing) = match cause {
             Some(_) => (credential, Standing::Skipped),
             None => (credential, Standing::InProgress),
@@ -131,9 +141,11 @@ async fn begun(write: &mut Transaction, rotation: &Rotation) -> Result<Vec<Begun
     let name = parameters.add(rows::text(&rotation.name));
     // The standing is no parameter, so that the index of these rows alone serves.
     let standing = Standing::InProgress;
+    // A credential that waited beside that of AMS replaces no other one of ours.
+    let is_new = if rotation.plan.from_ams { "id" } else { "replaces" };
     let sql = format!(
         "SELECT {COLUMNS}, credential, started FROM rotation_members LEFT JOIN credentials \
-         ON credentials.replaces = rotation_members.credential AND credentials.slot IS NOT NULL \
+         ON credentials.{is_new} = rotation_members.credential AND credentials.slot IS NOT NULL \
          WHERE rotation = {name} AND standing = '{standing}'"
     );
     let rows = write.fetch(sql, parameters).await?;

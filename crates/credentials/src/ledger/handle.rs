@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use accounts_mgmt::Ksuid;
 use database::sealed::{Bound, Keyring, Unopened};
 use database::{Database, DatabaseError, Parameters, Transaction};
 use jiff::Timestamp;
@@ -40,6 +41,9 @@ pub enum LedgerError {
         #[source]
         cause: Unopened,
     },
+    /// The token of a credential of AMS cannot be sealed or opened.
+    #[error("cannot seal or open the token of credential {0} of AMS: check the configured keys, then import again")]
+    AmsToken(Ksuid),
     /// There is no such credential.
     #[error("there is no credential {0} in the ledger: list those of the cluster")]
     Absent(CredentialId),
@@ -68,6 +72,12 @@ pub enum LedgerError {
         /// Its phase.
         phase: RotationPhase,
     },
+    /// The rotation moves clusters away from AMS, which has their former credentials.
+    #[error(
+        "rotation {0} moves clusters away from AMS: abort it without --put-back, and give clusters AMS's credential back with \
+         `pull-secret credentials ams back`"
+    )]
+    NoPutBack(RotationName),
     /// The credential is beyond that.
     #[error("credential {0} is being retired or is over: nothing can be changed any more")]
     TooLate(CredentialId),

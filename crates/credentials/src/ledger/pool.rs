@@ -68,7 +68,7 @@ impl Ledger {
         Ok(reserved)
     }
 
-    async fn of_slot(&self, slot: &Slot) -> Result<Option<Credential>, LedgerError> {
+    pub(super) async fn of_slot(&self, slot: &Slot) -> Result<Option<Credential>, LedgerError> {
         let mut parameters = Parameters::default();
         let place = parameters.add(Value::Text(rows::slot(slot)));
         let sql = format!("SELECT {COLUMNS} FROM credentials WHERE slot = {place}");
@@ -84,27 +84,39 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Credential, LedgerError> {
         let mut write = self.database().begin().await?;
-        let credential = if let Some(credential) = claim_pooled(&mut write, slot, now).await? {
-            let event = NewEvent {
-                credential: &credential,
-                actor,
-                action: "Assign",
-                outcome: Outcome::Changed,
-                reason: Reason::ToPublish,
-                remark: None,
-            };
-            add_event(&mut write, &event, now).await?;
-            credential
-        } else {
-            let (fresh, registry, slot) = (fresh.clone(), slot.registry.clone(), Some(slot.clone()));
-            insert(&mut write, &Reservation { fresh, registry, slot }, actor, now).await?
-        };
-        if let Some(replaced) = slot.replaces {
-            wake(&mut write, replaced, None, now).await?;
-        }
+        let credential = take(&mut write, slot, fresh, actor, now).await?;
         write.commit().await?;
         Ok(credential)
     }
+}
+
+/// Takes a credential for a slot: from the pool, or reserved with the fresh id and name.
+pub(super) async fn take(
+    write: &mut Transaction,
+    slot: &Slot,
+    fresh: &Fresh,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Credential, LedgerError> {
+    let credential = if let Some(credential) = claim_pooled(write, slot, now).await? {
+        let event = NewEvent {
+            credential: &credential,
+            actor,
+            action: "Assign",
+            outcome: Outcome::Changed,
+            reason: Reason::ToPublish,
+            remark: None,
+        };
+        add_event(write, &event, now).await?;
+        credential
+    } else {
+        let (fresh, registry, slot) = (fresh.clone(), slot.registry.clone(), Some(slot.clone()));
+        insert(write, &Reservation { fresh, registry, slot }, actor, now).await?
+    };
+    if let Some(replaced) = slot.replaces {
+        wake(write, replaced, None, now).await?;
+    }
+    Ok(credential)
 }
 
 fn count(registry: &RegistryName) -> Statement {

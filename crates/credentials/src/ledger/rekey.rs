@@ -6,6 +6,7 @@ use database::sealed::{Begins, Bound, SealedColumn, key_id};
 use database::{Parameters, Value};
 use registry_account::name::CredentialId;
 
+use super::ams::{AMS_TOKENS, erase_lost_tokens, reseal_tokens};
 use super::handle::{Ledger, LedgerError, add_event};
 use super::model::{Outcome, Statement};
 use super::orders::lock;
@@ -34,7 +35,7 @@ impl Ledger {
         let Some(current) = self.keyring().beginning() else { return Ok(done) };
         loop {
             let ids = PASSWORDS.ids(self.database(), Begins::Otherwise(&current), &after).await?;
-            let Some(last) = ids.last() else { return Ok(done) };
+            let Some(last) = ids.last() else { break };
             after.clone_from(last);
             for id in &ids {
                 let id = rows::id(id)?;
@@ -45,16 +46,23 @@ impl Ledger {
                 }
             }
         }
+        done.resealed += reseal_tokens(self).await?;
+        Ok(done)
     }
 
     /// Counts the passwords by the id of the key that seals them.
     pub async fn keys_in_use(&self) -> Result<BTreeMap<String, u64>, LedgerError> {
-        Ok(PASSWORDS.by_key(self.database()).await?)
+        let mut keys = PASSWORDS.by_key(self.database()).await?;
+        for (key, number) in AMS_TOKENS.by_key(self.database()).await? {
+            *keys.entry(key).or_default() += number;
+        }
+        Ok(keys)
     }
 
     /// Erases every password that is sealed with a lost key, and returns their credentials. A cluster that still waits for its
     /// credential gets another one; one that has it keeps it.
     pub async fn remove_lost(&self, key: &str, statement: &Statement<'_>) -> Result<Vec<CredentialId>, LedgerError> {
+        erase_lost_tokens(self, key).await?;
         let mut removed = Vec::new();
         let beginnings = PASSWORDS.by_beginning(self.database()).await?;
         for beginning in beginnings.keys().filter(|beginning| key_id(beginning) == key) {

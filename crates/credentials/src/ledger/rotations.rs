@@ -171,6 +171,9 @@ impl Ledger {
         if rotation.phase.is_final() {
             return Err(LedgerError::RotationOver { name: name.clone(), phase: rotation.phase });
         }
+        if rotation.plan.from_ams && asked == (RotationRequest::Abort { put_back: true }) {
+            return Err(LedgerError::NoPutBack(name.clone()));
+        }
         rotation.phase = match asked {
             RotationRequest::Pause => RotationPhase::Paused,
             RotationRequest::Resume => RotationPhase::Running,

@@ -14,6 +14,11 @@ pub const COMPONENT: Component = Component {
         "pull_secrets",
         "pull_secret_entries",
         "pull_secret_passes",
+        "ams_credentials",
+        "ams_imports",
+        "ams_clusters",
+        "ams_entries",
+        "ams_uses",
         "write_probe",
     ],
 };

@@ -26,9 +26,9 @@ pub struct ApiClusters {
 }
 
 /// A cluster with its pull secret.
-struct Found {
-    resource: Resource,
-    secret: PullSecret,
+pub(super) struct Found {
+    pub(super) resource: Resource,
+    pub(super) secret: PullSecret,
 }
 
 // === impl ApiClusters ===
@@ -98,7 +98,7 @@ impl Clusters for ApiClusters {
 }
 
 /// Reads a cluster; `None` if this incarnation of it does not exist.
-async fn find(calls: &Calls<'_>, cluster: &ClusterRef) -> Result<Option<Found>, ClusterError> {
+pub(super) async fn find(calls: &Calls<'_>, cluster: &ClusterRef) -> Result<Option<Found>, ClusterError> {
     let found = calls.get_with_pull_secret("clusters", &cluster.id).await.map_err(|error| unread(&error))?;
     let Some(found) = found else { return Ok(None) };
     match found.resource.created_time {
@@ -173,7 +173,7 @@ fn unwritable(cluster: &ClusterRef) -> ClusterError {
     ClusterError { kind: ClusterErrorKind::NotWritable, message, retry_after: None }
 }
 
-fn unread(error: &Error) -> ClusterError {
+pub(super) fn unread(error: &Error) -> ClusterError {
     let kind = if error.transient() { ClusterErrorKind::Transient } else { ClusterErrorKind::Denied };
     ClusterError { kind, message: error.to_string(), retry_after: error.retry_after() }
 }

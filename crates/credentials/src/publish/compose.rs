@@ -11,8 +11,9 @@ use serde::Deserialize;
 use crate::entries::{EntryDigests, SeenEntry, Validity};
 
 /// A pull secret as a cluster has it.
-pub(super) struct PullSecret {
-    document: Document,
+#[derive(Clone)]
+pub struct PullSecret {
+    pub(super) document: Document,
     /// True if it was given in base64.
     in_base64: bool,
 }
@@ -35,7 +36,7 @@ struct Tokens {
 
 /// A pull secret that cannot be read as a credential document, or an entry that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
+pub(crate) struct Unreadable;
 
 // === impl PullSecret ===
 

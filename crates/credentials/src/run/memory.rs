@@ -59,6 +59,16 @@ impl MemoryClusters {
         }
     }
 
+    /// Returns all clusters.
+    pub fn all(&self) -> Vec<ClusterRef> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// Returns the entries of the pull secret of a cluster by their hosts; `None` if there is no such cluster.
+    pub fn entries(&self, cluster: &ClusterRef) -> Option<BTreeMap<String, Login>> {
+        self.lock().get(cluster).map(|cluster| cluster.entries.clone())
+    }
+
     /// Returns the login that the pull secret of a cluster has for a host.
     pub fn login(&self, cluster: &ClusterRef, host: &str) -> Option<Login> {
         self.lock().get(cluster)?.entries.get(host).cloned()

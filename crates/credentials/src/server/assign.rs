@@ -122,6 +122,15 @@ impl<R: Registry, C: Clusters> Assignment<'_, R, C> {
         if known.contains(&cluster) {
             return Some(cluster);
         }
+        match self.worker.ledger.is_of_ams(&cluster).await {
+            Ok(false) => {}
+            // It gets its first one when it leaves AMS.
+            Ok(true) => return None,
+            Err(error) => {
+                tracing::warn!(operation = "assign", registry = %self.registry, %cluster, "{error}; retrying");
+                return None;
+            }
+        }
         match self.worker.assign(self.registry, cluster.clone(), None, &self.worker.name).await {
             Ok(credential) => {
                 let credential = credential.id;

@@ -1,5 +1,6 @@
 //! Declares the settings: each with its key, flag, type, default, bounds and sentence.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::settings::common::{self, Address, Log};
@@ -28,6 +29,8 @@ daemon::settings! {
         pub registries: Vec<RegistrySettings> = Row::at("registries").unset("required"),
         /// The clusters
         pub clusters: ClusterSettings,
+        /// AMS, which clusters leave
+        pub ams: Ams,
         /// The log
         pub log: Log,
         /// Traces
@@ -55,5 +58,30 @@ daemon::settings! {
         pub resync: Duration = Row::at("clusters.resync").default("5m").least("10s"),
         /// Interval of lists where the API has no change stream
         pub poll_interval: Duration = Row::at("clusters.poll_interval").default("5s").least("1s"),
+    }
+}
+
+daemon::settings! {
+    /// The AMS that has made the credentials of clusters until now.
+    pub struct Ams {
+        /// Address of AMS, such as `https://api.openshift.com`
+        pub url: Option<String> = Row::at("ams.url").unset("clusters do not leave AMS"),
+        /// Address of the SSO for access tokens
+        pub token_url: String =
+            Row::at("ams.token_url").default("https://sso.redhat.com/auth/realms/redhat-external/protocol/openid-connect/token"),
+        /// Service account at the SSO
+        pub client_id: Option<String> = Row::at("ams.client_id").unset("required with `ams.url`"),
+        /// File with the service account's secret
+        pub client_secret_file: Option<PathBuf> = Row::at("ams.client_secret_file").unset("required with `ams.url`"),
+        /// Certificate authorities of AMS and its SSO, PEM
+        pub ca_file: Option<PathBuf> = Row::at("ams.ca_file").unset("the system's"),
+        /// Calls of AMS in a minute, of all processes together
+        pub calls_per_minute: u32 = Row::at("ams.calls_per_minute").default("300").least("1"),
+        /// Search of the API for the clusters that leave AMS
+        pub search: Option<String> = Row::at("ams.search").unset("all clusters"),
+        /// Time for which a pull secret must be as expected before its cluster gets a credential of our own
+        pub compare_for: Duration = Row::at("ams.compare_for").default("168h").least("1s"),
+        /// Hosts that stay AMS's, with commas between them
+        pub keep_hosts: String = Row::at("ams.keep_hosts").default("cloud.openshift.com"),
     }
 }

@@ -5,6 +5,8 @@
 mod database;
 mod entries;
 mod kills;
+mod leaving;
+mod leaving_rig;
 mod ledger;
 mod people;
 mod pool;

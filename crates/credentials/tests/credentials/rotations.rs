@@ -62,6 +62,7 @@ impl Fleet {
             min_success_time: SignedDuration::from_mins(10),
             progress_deadline: SignedDuration::from_hours(3),
             window: None,
+            from_ams: false,
         };
         change(&mut plan);
         let name: RotationName = "monthly".parse().unwrap();

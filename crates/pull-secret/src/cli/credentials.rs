@@ -1,27 +1,16 @@
 //! `pull-secret credentials`: its commands, and its flags as the table of settings has them.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use credentials::credential::RegistryName;
-use credentials::rotation::{RotationName, Window};
-use credentials::settings::table::TABLE;
+use credentials::rotation::RotationName;
 use credentials::state::State;
-use daemon::settings::duration;
-use daemon::settings::flags::{Flags, REQUIRED};
 use registry_account::CredentialId;
 
+use super::ams::AmsCommand;
+use super::credentials_flags::{CredentialsFlags, OrderFlags, RotationStartArguments, time};
 use super::output::{ConfigDumpArguments, OutputFormat};
-
-const FLAGS: Flags = Flags {
-    table: TABLE,
-    config: Some("[env: HYPERFLEET_CREDENTIALS_CONFIG] [default: /etc/hyperfleet/credentials.yaml, if there]"),
-    repeated: &[],
-    required: REQUIRED,
-};
-
-daemon::flags!(pub(crate) CredentialsFlags, FLAGS);
 
 /// Commands about registry credentials.
 #[derive(Debug, Subcommand)]
@@ -56,6 +45,9 @@ pub(crate) enum CredentialsCommand {
     /// Replace the credentials of many clusters, in groups, a few at a time
     #[command(subcommand)]
     Rotation(RotationCommand),
+    /// Leave AMS: import its credentials, compare, issue our own, move clusters, delete AMS's
+    #[command(subcommand)]
+    Ams(AmsCommand),
     /// Order that a credential is retired once nothing uses it; this is the approval that the policy `manual` waits for
     Retire(OrderArguments),
     /// Revoke credentials at once, whatever uses them; nodes that have no other one cannot pull any more
@@ -136,17 +128,6 @@ pub(crate) struct CredentialArguments {
     pub(crate) flags: CredentialsFlags,
 }
 
-/// The person behind an order, and their reason.
-#[derive(Debug, Args)]
-pub(crate) struct OrderFlags {
-    /// The reason, in your words; it is recorded
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: String,
-    /// The person who orders it; recorded [default: the variable USER]
-    #[arg(long = "as", value_name = "PERSON")]
-    pub(crate) actor: Option<String>,
-}
-
 /// Arguments of an order about one credential.
 #[derive(Debug, Args)]
 pub(crate) struct OrderArguments {
@@ -179,54 +160,6 @@ pub(crate) enum RotationCommand {
     ///
     /// Clusters that have their new credential keep it. With --put-back, those on their way get their old one back.
     Abort(RotationAbortArguments),
-}
-
-/// The clusters of a rotation, and its rules.
-#[derive(Debug, Args)]
-pub(crate) struct RotationRules {
-    /// A new name for the rotation
-    pub(crate) name: RotationName,
-    /// The registry
-    #[arg(long, value_name = "NAME")]
-    pub(crate) registry: RegistryName,
-    /// Only clusters of a search in the API's language, such as `labels.region = 'us-east1'`
-    #[arg(long, value_name = "EXPRESSION")]
-    pub(crate) search: Option<String>,
-    /// A first group: its clusters come before all others, and none may fail; can be repeated, in order
-    #[arg(long, value_name = "EXPRESSION")]
-    pub(crate) first: Vec<String>,
-    /// Maximum number of clusters that are rotated at the same time
-    #[arg(long, value_name = "COUNT", default_value = "10")]
-    pub(crate) max_concurrency: NonZeroU32,
-    /// Number of clusters after the first groups that may fail; one more stops the rotation
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    pub(crate) max_failures: u64,
-    /// Time for which a cluster must use its new credential before another one takes its place
-    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = time)]
-    pub(crate) min_success_time: Duration,
-    /// Time in which a cluster must use its new credential, or else it has failed
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = time)]
-    pub(crate) progress_deadline: Duration,
-    /// The hours of a day, in UTC, in which rotations of clusters begin, such as `22:00-06:00`
-    #[arg(long, value_name = "FROM-TO")]
-    pub(crate) window: Option<Window>,
-}
-
-/// Arguments of `credentials rotation start`.
-#[derive(Debug, Args)]
-pub(crate) struct RotationStartArguments {
-    #[command(flatten)]
-    pub(crate) rules: RotationRules,
-    #[command(flatten)]
-    pub(crate) order: OrderFlags,
-    /// Start, and not only print the plan
-    #[arg(long)]
-    pub(crate) yes: bool,
-    /// A page for people, or JSON
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) output: OutputFormat,
-    #[command(flatten)]
-    pub(crate) flags: CredentialsFlags,
 }
 
 /// Arguments of `credentials rotation status`.
@@ -363,8 +296,4 @@ pub(crate) struct RekeyLedgerArguments {
 fn state(text: &str) -> Result<State, String> {
     let states = || State::ALL.map(State::as_str).join(", ");
     State::parse(text).ok_or_else(|| format!("must be one of {}", states()))
-}
-
-fn time(text: &str) -> Result<Duration, &'static str> {
-    duration::parse(text).ok_or(duration::MUST)
 }

@@ -29,7 +29,7 @@ const SHOWN: u32 = 100;
 /// Runs a command of `credentials rotation`.
 pub(super) async fn rotation(command: RotationCommand) -> anyhow::Result<ExitCode> {
     match command {
-        RotationCommand::Start(arguments) => start(*arguments).await,
+        RotationCommand::Start(arguments) => start(*arguments, false).await,
         RotationCommand::Status(arguments) => status(arguments).await,
         RotationCommand::Pause(arguments) => ask(arguments, RotationRequest::Pause).await,
         RotationCommand::Resume(arguments) => ask(arguments, RotationRequest::Resume).await,
@@ -39,17 +39,18 @@ pub(super) async fn rotation(command: RotationCommand) -> anyhow::Result<ExitCod
     }
 }
 
-/// Starts a rotation, or prints its plan.
-async fn start(arguments: RotationStartArguments) -> anyhow::Result<ExitCode> {
+/// Starts a rotation, or prints its plan. `from_ams` publishes the credentials that wait beside those of AMS.
+pub(super) async fn start(arguments: RotationStartArguments, from_ams: bool) -> anyhow::Result<ExitCode> {
     let RotationStartArguments { rules, order, yes, output: format, flags } = arguments;
     let actor = common::actor(&order)?;
     let settings = common::plan(flags)?;
     let ledger = common::ledger(&settings).await?;
     let registry = planned(&settings, &rules)?;
-    let plan = plan(&rules)?;
-    let groups = groups(&settings, &ledger, &rules).await?;
+    let plan = RotationPlan { from_ams, ..plan(&rules)? };
+    let groups = groups(&settings, &ledger, &rules, from_ams).await?;
     let number: usize = groups.iter().map(Vec::len).sum();
-    ensure!(number > 0, "no cluster uses a credential of registry {} that can be replaced", rules.registry);
+    let lack = if from_ams { "has a credential beside that of AMS" } else { "uses a credential that can be replaced" };
+    ensure!(number > 0, "no cluster {lack}: registry {}", rules.registry);
     let now = Timestamp::now();
     let counts: Vec<GroupCounts> = groups.iter().map(|group| waiting(group.len())).collect();
     let each = rules.min_success_time.saturating_add(registry.policy.interval.saturating_mul(2));
@@ -123,12 +124,19 @@ fn plan(arguments: &RotationRules) -> anyhow::Result<RotationPlan> {
         min_success_time: signed("--min-success-time", arguments.min_success_time)?,
         progress_deadline: signed("--progress-deadline", arguments.progress_deadline)?,
         window: arguments.window,
+        from_ams: false,
     })
 }
 
 /// Returns the clusters of each group; a cluster is in the first one that has it.
-async fn groups(settings: &Plan, ledger: &Ledger, arguments: &RotationRules) -> anyhow::Result<Vec<Vec<Candidate>>> {
-    let mut rest = ledger.candidates(&arguments.registry).await?;
+async fn groups(
+    settings: &Plan,
+    ledger: &Ledger,
+    arguments: &RotationRules,
+    from_ams: bool,
+) -> anyhow::Result<Vec<Vec<Candidate>>> {
+    let registry = &arguments.registry;
+    let mut rest = if from_ams { ledger.held(registry).await? } else { ledger.candidates(registry).await? };
     let client = Client::new(settings.client.clone())?;
     if let Some(search) = &arguments.search {
         let found = clusters(&client, search).await.context("--search")?;

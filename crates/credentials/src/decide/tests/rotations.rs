@@ -23,6 +23,7 @@ fn plan(window: Option<&str>) -> RotationPlan {
         min_success_time: SignedDuration::from_mins(10),
         progress_deadline: SignedDuration::from_hours(1),
         window: window.map(|window| window.parse().unwrap()),
+        from_ams: false,
     }
 }
 

@@ -125,4 +125,60 @@ CREATE TABLE pull_secret_passes (
   next BIGINT NOT NULL
 );
 
+-- Credentials that AMS has made, as they were imported. `pass` is the import that has seen it last; `deleted` is our deletion in AMS.
+CREATE TABLE ams_credentials (
+  id             TEXT COLLATE "C" PRIMARY KEY,
+  registry       TEXT COLLATE "C" NOT NULL,
+  username       TEXT COLLATE "C" NOT NULL,
+  token          TEXT,
+  account        TEXT COLLATE "C",
+  resource       TEXT COLLATE "C",
+  created        BIGINT,
+  pass           BIGINT NOT NULL,
+  delete_started BIGINT,
+  deleted        BIGINT
+);
+
+CREATE INDEX ams_credentials_username ON ams_credentials (username);
+CREATE INDEX ams_credentials_pass ON ams_credentials (pass, registry);
+CREATE INDEX ams_credentials_by_key ON ams_credentials (split_part(token, '.', 1), id) WHERE token IS NOT NULL;
+
+-- Imports, each with the numbers of its registries once it has read all.
+CREATE TABLE ams_imports (
+  pass     BIGINT PRIMARY KEY,
+  started  BIGINT NOT NULL,
+  finished BIGINT,
+  counts   TEXT
+);
+
+-- Clusters as they were compared with AMS. `clean_since` is the beginning of the time without a difference.
+CREATE TABLE ams_clusters (
+  cluster_id  TEXT COLLATE "C" PRIMARY KEY,
+  incarnation BIGINT NOT NULL,
+  pass        BIGINT NOT NULL,
+  looked      BIGINT NOT NULL,
+  clean_since BIGINT,
+  differences TEXT NOT NULL
+);
+
+-- The entries of their pull secrets, without passwords.
+CREATE TABLE ams_entries (
+  cluster_id TEXT COLLATE "C" NOT NULL,
+  host       TEXT COLLATE "C" NOT NULL,
+  username   TEXT COLLATE "C",
+  finding    TEXT COLLATE "C" NOT NULL,
+  credential TEXT COLLATE "C",
+  PRIMARY KEY (cluster_id, host)
+);
+
+-- The clusters that had a credential of AMS; a row stays when the cluster has another one.
+CREATE TABLE ams_uses (
+  credential TEXT COLLATE "C" NOT NULL,
+  cluster_id TEXT COLLATE "C" NOT NULL,
+  host       TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (credential, cluster_id, host)
+);
+
+CREATE INDEX ams_uses_cluster ON ams_uses (cluster_id, credential);
+
 CREATE TABLE write_probe (id BIGINT PRIMARY KEY, time BIGINT NOT NULL, filler TEXT NOT NULL);

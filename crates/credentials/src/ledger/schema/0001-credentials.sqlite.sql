@@ -122,4 +122,60 @@ CREATE TABLE pull_secret_passes (
   next INTEGER NOT NULL
 ) STRICT;
 
+-- Credentials that AMS has made, as they were imported. `pass` is the import that has seen it last; `deleted` is our deletion in AMS.
+CREATE TABLE ams_credentials (
+  id             TEXT PRIMARY KEY,
+  registry       TEXT NOT NULL,
+  username       TEXT NOT NULL,
+  token          TEXT,
+  account        TEXT,
+  resource       TEXT,
+  created        INTEGER,
+  pass           INTEGER NOT NULL,
+  delete_started INTEGER,
+  deleted        INTEGER
+) STRICT;
+
+CREATE INDEX ams_credentials_username ON ams_credentials (username);
+CREATE INDEX ams_credentials_pass ON ams_credentials (pass, registry);
+CREATE INDEX ams_credentials_by_key ON ams_credentials (substr(token, 1, instr(token, '.') - 1), id) WHERE token IS NOT NULL;
+
+-- Imports, each with the numbers of its registries once it has read all.
+CREATE TABLE ams_imports (
+  pass     INTEGER PRIMARY KEY,
+  started  INTEGER NOT NULL,
+  finished INTEGER,
+  counts   TEXT
+) STRICT;
+
+-- Clusters as they were compared with AMS. `clean_since` is the beginning of the time without a difference.
+CREATE TABLE ams_clusters (
+  cluster_id  TEXT PRIMARY KEY,
+  incarnation INTEGER NOT NULL,
+  pass        INTEGER NOT NULL,
+  looked      INTEGER NOT NULL,
+  clean_since INTEGER,
+  differences TEXT NOT NULL
+) STRICT;
+
+-- The entries of their pull secrets, without passwords.
+CREATE TABLE ams_entries (
+  cluster_id TEXT NOT NULL,
+  host       TEXT NOT NULL,
+  username   TEXT,
+  finding    TEXT NOT NULL,
+  credential TEXT,
+  PRIMARY KEY (cluster_id, host)
+) STRICT;
+
+-- The clusters that had a credential of AMS; a row stays when the cluster has another one.
+CREATE TABLE ams_uses (
+  credential TEXT NOT NULL,
+  cluster_id TEXT NOT NULL,
+  host       TEXT NOT NULL,
+  PRIMARY KEY (credential, cluster_id, host)
+) STRICT;
+
+CREATE INDEX ams_uses_cluster ON ams_uses (cluster_id, credential);
+
 CREATE TABLE write_probe (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, filler TEXT NOT NULL) STRICT;

@@ -1,0 +1,32 @@
+//! The pull secrets of a fleet, as a whole.
+
+use fleet_model::Generation;
+
+use crate::credential::ClusterRef;
+use crate::publish::PullSecret;
+use crate::run::ClusterError;
+
+/// The pull secrets of a fleet.
+pub trait PullSecrets {
+    /// Lists the clusters that are not being deleted.
+    fn clusters(&self) -> impl Future<Output = Result<Vec<ClusterRef>, ClusterError>>;
+
+    /// Reads the pull secret of a cluster.
+    fn read(&self, cluster: &ClusterRef) -> impl Future<Output = Result<Content, ClusterError>>;
+}
+
+/// A pull secret that was looked for.
+#[derive(Debug)]
+pub enum Content {
+    /// This incarnation of the cluster does not exist any more.
+    Gone,
+    /// It is by reference, hidden, or unreadable.
+    NotReadable,
+    /// It is there, at this generation of the cluster.
+    Here {
+        /// The generation.
+        generation: Generation,
+        /// The pull secret.
+        secret: PullSecret,
+    },
+}
