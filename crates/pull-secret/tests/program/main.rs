@@ -27,6 +27,7 @@ mod leaks;
 mod mirror;
 mod modes;
 mod outputs;
+mod permissions;
 mod prune;
 mod races;
 mod sentinel;
