@@ -22,6 +22,7 @@ mod faults;
 mod interleavings;
 mod keys;
 mod kill;
+mod kubernetes_login;
 mod kubernetes_secret;
 mod leaks;
 mod mirror;
