@@ -141,7 +141,9 @@ impl Pass<'_> {
             // Whatever a check has found, this run or its retries repair it.
             context.findings.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.observed.resource.id);
         } else {
-            projects.iter().for_each(|project| limits().release(project, &name));
+            for project in &projects {
+                limits().release(project, &name);
+            }
         }
         acted
     }

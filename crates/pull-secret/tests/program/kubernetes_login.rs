@@ -107,14 +107,10 @@ impl Method {
 /// The certificate authority of an API server, PEM.
 fn authority(api: &ApiServer) -> String {
     let cluster = api.kubeconfig.clusters[0].cluster.as_ref().unwrap();
-    match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
-        (Some(data), _) => {
-            let pem = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap();
-            String::from_utf8(pem).unwrap()
-        }
-        (None, Some(file)) => std::fs::read_to_string(file).unwrap(),
-        (None, None) => panic!("the kubeconfig names no authority"),
-    }
+    let Some(data) = &cluster.certificate_authority_data else {
+        return std::fs::read_to_string(cluster.certificate_authority.as_ref().unwrap()).unwrap();
+    };
+    String::from_utf8(base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! Stores that refuse what is not granted: OpenBao by a policy, moto behind a proxy, the emulator of Key Vault by its faults.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use emulators::key_vault::{KeyVault, Operation};
@@ -77,7 +78,8 @@ async fn limit_openbao(fleet: &mut Fleet, granted: &BTreeSet<String>) {
     for (area, capabilities) in areas {
         let of_secrets = if area == "detailed-metadata" { "" } else { "/*" };
         let capabilities = capabilities.join(", ");
-        policy += &format!("path \"secret/{area}/{folder}{of_secrets}\" {{ capabilities = [{capabilities}] }}\n");
+        let path = format!("secret/{area}/{folder}{of_secrets}");
+        writeln!(policy, "path {path:?} {{ capabilities = [{capabilities}] }}").unwrap();
     }
     let file = |name: &str, text: &str| {
         let path = fleet.files.path().join(name);

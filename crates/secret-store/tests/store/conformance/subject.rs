@@ -48,6 +48,7 @@ enum Administrator {
 // === impl Subject ===
 
 impl Subject<MemoryStore> {
+    #[expect(clippy::unused_async, reason = "the subjects are made alike")]
     pub(super) async fn in_memory() -> Option<Self> {
         let store = Arc::new(MemoryStore::new());
         let administrator = Administrator::Memory(Arc::clone(&store));
@@ -56,6 +57,7 @@ impl Subject<MemoryStore> {
 }
 
 impl Subject<RecordingMemoryStore> {
+    #[expect(clippy::unused_async, reason = "the subjects are made alike")]
     pub(super) async fn in_memory_with_records() -> Option<Self> {
         let store = Arc::new(RecordingMemoryStore::new());
         let administrator = Administrator::RecordingMemory(Arc::clone(&store));
