@@ -29,6 +29,15 @@ pub struct Spent {
     pub silent_pods: u32,
 }
 
+/// The quota that a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// The project.
+    pub project: String,
+    /// Time until the run may be tried again.
+    pub wait: Duration,
+}
+
 /// The runs and reservations of all projects.
 #[derive(Debug)]
 pub struct Limits {
@@ -89,23 +98,22 @@ impl Limits {
         Self { quota, projects: BTreeMap::new() }
     }
 
-    /// Starts a run of a resource, or returns the time until it may be tried again.
-    pub fn try_start(&mut self, project: &str, run: &str, resource: &str, now: Instant) -> Result<(), Duration> {
+    /// Starts a run of a resource in the projects that it writes to, or returns the longest time until it may be tried again.
+    pub fn try_start(&mut self, projects: &[String], run: &str, resource: &str, now: Instant) -> Result<(), Delay> {
         let quota = self.quota;
-        let project = self.projects.entry(project.to_owned()).or_default();
-        if project.running.contains(run) {
-            return Ok(());
-        }
-        if project.free(quota) == 0 {
-            if project.queued.insert(resource.to_owned()) {
-                project.queue.push_back(resource.to_owned());
+        let mut longest: Option<Delay> = None;
+        for project in projects {
+            let state = self.projects.entry(project.clone()).or_default();
+            if let Err(wait) = state.ask(run, resource, quota, now)
+                && longest.as_ref().is_none_or(|longest| longest.wait < wait)
+            {
+                longest = Some(Delay { project: project.clone(), wait });
             }
-            return Err(MAX_SLOT_WAIT);
         }
-        if quota.writes_per_minute > 0 {
-            project.take_turn(run, resource, quota, now)?;
+        longest.map_or(Ok(()), Err)?;
+        for project in projects {
+            self.projects.entry(project.clone()).or_default().start(run);
         }
-        project.running.insert(run.to_owned());
         Ok(())
     }
 
@@ -172,13 +180,33 @@ impl Limits {
 
     /// Returns the number of concurrent runs.
     pub fn running(&self) -> usize {
-        self.projects.values().map(|project| project.running.len()).sum()
+        self.projects.values().flat_map(|project| &project.running).collect::<BTreeSet<_>>().len()
     }
 }
 
 // === impl Project ===
 
 impl Project {
+    /// Returns the time that a run has to wait, and queues it.
+    fn ask(&mut self, run: &str, resource: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
+        if self.running.contains(run) {
+            return Ok(());
+        }
+        if self.free(quota) == 0 {
+            if self.queued.insert(resource.to_owned()) {
+                self.queue.push_back(resource.to_owned());
+            }
+            return Err(MAX_SLOT_WAIT);
+        }
+        if quota.writes_per_minute > 0 { self.ask_for_writes(run, resource, quota, now) } else { Ok(()) }
+    }
+
+    /// Starts a run, which needs its turn no more.
+    fn start(&mut self, run: &str) {
+        self.waiting.retain(|waiting| waiting.run != run);
+        self.running.insert(run.to_owned());
+    }
+
     /// Returns the number of free slots.
     fn free(&self, quota: Quota) -> usize {
         match quota.runs_at_once {
@@ -203,13 +231,12 @@ impl Project {
         self.waiting.retain(|waiting| now.saturating_duration_since(waiting.due) < TURN_TTL);
     }
 
-    /// Takes the writes that a run needs, or queues the run and returns the time until its turn.
-    fn take_turn(&mut self, run: &str, resource: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
+    /// Checks that the writes that a run needs are free, or queues the run and returns the time until its turn.
+    fn ask_for_writes(&mut self, run: &str, resource: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
         self.forget(now);
         let turn = self.waiting.iter().position(|waiting| waiting.run == run);
         let missing = self.missing(turn.unwrap_or(self.waiting.len()), quota);
         if missing == 0 {
-            turn.and_then(|turn| self.waiting.remove(turn));
             return Ok(());
         }
         let wait = self.time_until_free(missing, quota, now);
@@ -249,130 +276,4 @@ impl Project {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn limits(writes_per_minute: u32, runs_at_once: u32) -> Limits {
-        Limits::new(Quota { writes_per_minute, writes_per_run: 4, runs_at_once })
-    }
-
-    /// Runs that start one after the other and end at once.
-    fn start_and_end(limits: &mut Limits, runs: std::ops::Range<u32>, now: Instant) {
-        for run in runs {
-            let run = run.to_string();
-            assert_eq!(limits.try_start("p", &run, "a", now), Ok(()));
-            limits.finish("p", &run, Some(now), now);
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn no_minute_has_more_writes_than_the_quota() {
-        let (mut limits, start) = (limits(600, 0), Instant::now());
-        start_and_end(&mut limits, 0..75, start);
-        let half = start + 30 * SECOND;
-        start_and_end(&mut limits, 75..150, half);
-        assert_eq!(limits.try_start("p", "next", "a", half), Err(30 * SECOND), "until the first have left the minute");
-        assert_eq!(limits.try_start("other", "next", "a", half), Ok(()));
-        let minute = start + WINDOW;
-        let started = (0..1_000).filter(|run| limits.try_start("p", &format!("b{run}"), "a", minute).is_ok()).count();
-        assert_eq!(started, 74, "and one waits that came before");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_share_of_the_busiest_project_is_known() {
-        let (mut limits, start) = (limits(8, 0), Instant::now());
-        assert_eq!(limits.try_start("p", "a", "a", start), Ok(()));
-        assert_eq!(limits.try_start("other", "b", "b", start), Ok(()));
-        limits.finish("p", "a", Some(start), start);
-        limits.charge("p", "a", Spent { writes: 6, silent_pods: 0 });
-        assert!((limits.used(start) - 0.75).abs() < 0.001);
-        assert!((limits.used(start + WINDOW) - 0.5).abs() < 0.001, "the other still runs");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_run_counts_as_long_as_its_job_may_write() {
-        let (mut limits, start) = (limits(8, 0), Instant::now());
-        for run in ["a", "b"] {
-            assert_eq!(limits.try_start("p", run, run, start), Ok(()));
-        }
-        let hour = start + 60 * WINDOW;
-        assert!(limits.try_start("p", "c", "c", hour).is_err(), "an outage has delayed both; they may write now");
-        limits.finish("p", "a", None, hour);
-        assert_eq!(limits.try_start("p", "c", "c", hour), Err(WINDOW), "it may have written just before its end");
-        assert_eq!(limits.try_start("p", "c", "c", hour + WINDOW), Ok(()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_writes_that_a_job_reports_replace_the_estimate() {
-        let (mut limits, now) = (limits(12, 0), Instant::now());
-        start_and_end(&mut limits, 0..3, now);
-        assert!(limits.try_start("p", "c", "c", now).is_err());
-        limits.charge("p", "0", Spent { writes: 0, silent_pods: 0 });
-        assert_eq!(limits.try_start("p", "c", "c", now), Ok(()), "one had nothing to write");
-        assert!(limits.try_start("p", "d", "cls-d", now).is_err());
-        limits.charge("p", "2", Spent { writes: 0, silent_pods: 0 });
-        assert_eq!(limits.finish("p", "0", Some(now), now), ["cls-d"], "its turn has come early");
-        limits.charge("p", "1", Spent { writes: 3, silent_pods: 2 });
-        assert_eq!(limits.projects["p"].ended.iter().map(|ended| ended.writes).collect::<Vec<_>>(), [0, 11, 0]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn waiting_runs_have_their_turns() {
-        let (mut limits, start) = (limits(60, 0), Instant::now());
-        for run in 0..15 {
-            start_and_end(&mut limits, run..run + 1, start + run * SECOND);
-        }
-        let now = start + 15 * SECOND;
-        let wait =
-            |limits: &mut Limits, run: &str, at| limits.try_start("p", run, run, at).err().map(|wait| wait.as_secs());
-        let waits: Vec<_> = ["a", "b", "c", "a"].map(|run| wait(&mut limits, run, now)).into();
-        assert_eq!(waits, [Some(45), Some(46), Some(47), Some(45)], "asking twice costs nothing");
-        let then = now + 46 * SECOND;
-        assert_eq!(["d", "c", "b", "a"].map(|run| wait(&mut limits, run, then)), [Some(2), Some(1), None, None]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn after_an_outage_the_runs_ask_one_after_the_other() {
-        let (mut limits, now) = (limits(60, 0), Instant::now());
-        let waits: Vec<_> =
-            (0..1_000).filter_map(|run| limits.try_start("p", &run.to_string(), "a", now).err()).collect();
-        assert_eq!(waits.len(), 985);
-        assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]));
-        assert!(waits.iter().filter(|wait| **wait <= WINDOW).count() <= 15, "{waits:?}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_restarted_adapter_counts_what_has_just_ended() {
-        let (mut limits, now) = (limits(4, 0), Instant::now() + 60 * WINDOW);
-        limits.finish("p", "long-ago", Some(now - 2 * WINDOW), now);
-        assert!(limits.projects.is_empty());
-        for _again in 0..2 {
-            limits.finish("p", "just-now", Some(now - 20 * SECOND), now);
-        }
-        assert_eq!(limits.try_start("p", "a", "a", now), Err(40 * SECOND));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn concurrent_runs_are_limited() {
-        let (mut limits, now) = (limits(0, 2), Instant::now());
-        assert!(limits.try_start("p", "a", "cls-a", now).is_ok());
-        limits.mark_running("p", "b");
-        for resource in ["cls-c", "cls-d", "cls-c"] {
-            assert_eq!(limits.try_start("p", "c", resource, now), Err(MAX_SLOT_WAIT));
-        }
-        assert!(limits.try_start("p", "a", "cls-a", now).is_ok(), "it has a slot already");
-        assert_eq!(
-            limits.finish("p", "b", None, now),
-            ["cls-c"],
-            "each end frees one slot, for the resource that came first"
-        );
-        assert!(limits.try_start("p", "c", "cls-c", now).is_ok());
-        assert_eq!(limits.running(), 2);
-        for run in ["a", "c"] {
-            drop(limits.finish("p", run, None, now));
-        }
-        assert!(limits.projects.is_empty());
-    }
-}
+mod tests;

@@ -61,15 +61,26 @@ pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<Strin
         Some(StoredCopy::AzureSecret { vault, .. }) => return Some(vault.clone()),
         None => {}
     }
-    match config.stores.of(facts.view).ok()? {
-        StorePlan::Azure(vault) => return Some(vault.to_string()),
-        StorePlan::Vault(place) => return Some(place.address.to_string()),
-        StorePlan::Aws(place) => return Some(format!("aws/{}", place.region)),
-        StorePlan::Google => {}
+    let project_variable = config.project_variable.as_deref();
+    quota_of(config.stores.of(facts.view).ok()?, project_variable, config, facts)
+}
+
+/// Returns the owner of the quota of the mirror, if the run writes to one.
+pub fn mirror_quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
+    let mirror = config.mirror.as_ref().filter(|_| run.purpose == Purpose::Apply)?;
+    quota_of(mirror, Some(variable::GCP_PROJECT_ID), config, facts)
+}
+
+fn quota_of(store: &StorePlan, project_variable: Option<&str>, config: &Config, facts: &Facts<'_>) -> Option<String> {
+    match store {
+        StorePlan::Azure(vault) => Some(vault.to_string()),
+        StorePlan::Vault(place) => Some(place.address.to_string()),
+        StorePlan::Aws(place) => Some(format!("aws/{}", place.region)),
+        StorePlan::Google => {
+            let binding = config.bindings.iter().find(|binding| Some(binding.name.as_str()) == project_variable)?;
+            binding.resolve(facts.view, facts.placeholders(config))
+        }
     }
-    let name = config.project_variable.as_ref()?;
-    let binding = config.bindings.iter().find(|binding| binding.name == *name)?;
-    binding.resolve(facts.view, facts.placeholders(config))
 }
 
 /// Builds the Job of a run; the error names the part of the configuration that is invalid.
@@ -183,6 +194,7 @@ fn annotations(
         (names::ANNOTATION_EVENT, trigger.event.clone()),
         (names::ANNOTATION_TRACE, trigger.trace.as_ref().map(ToString::to_string)),
         (names::ANNOTATION_QUOTA, quota(config, facts, run)),
+        (names::ANNOTATION_QUOTA_MIRROR, mirror_quota(config, facts, run)),
         (names::ANNOTATION_COPY, run.copy.as_ref().and_then(copy_text)),
     ];
     pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

@@ -123,8 +123,9 @@ async fn outcome(config: &Config, cluster: &Cluster, job: &ObservedJob) -> Resul
     let relevant = of_success.or_else(|| ended.first().filter(|_| !is_complete));
     let pods = || ended.iter().map(|pod| Outcome::of(pod.exit_code, &pod.message));
     let spent = pods().map(|pod| pod.spent).sum();
+    let mirror_spent = pods().map(|pod| pod.mirror_spent).sum();
     let costs = pods().fold(Costs::default(), |sum, pod| sum.and(pod.costs));
-    Ok(relevant.map(|pod| Outcome { spent, costs, ..Outcome::of(pod.exit_code, &pod.message) }))
+    Ok(relevant.map(|pod| Outcome { spent, mirror_spent, costs, ..Outcome::of(pod.exit_code, &pod.message) }))
 }
 
 // === impl Observed ===

@@ -23,6 +23,8 @@ pub struct Outcome {
     pub exit_code: i32,
     /// Writes in the secret store by the Job's Pods that have ended.
     pub spent: Spent,
+    /// Their writes in the mirror.
+    pub mirror_spent: Spent,
     /// Work of the Job's Pods that have ended, for the metrics.
     pub costs: Costs,
 }
@@ -81,6 +83,8 @@ struct TerminationMessage {
 const MAX_REASON_LENGTH: usize = 128;
 const MAX_MESSAGE_LENGTH: usize = 1024;
 /// Members of the details that become metrics and are not reported.
+/// The writes of a Pod that does not report any.
+const SILENT: Spent = Spent { writes: 0, silent_pods: 1 };
 const COSTS: [&str; 6] = ["apiCalls", "k8sApiCalls", "durationMs", "versionsAdded", "versionsDestroyed", "retries"];
 
 impl Outcome {
@@ -96,7 +100,8 @@ impl Outcome {
                 message,
                 details: Map::new(),
                 exit_code,
-                spent: Spent { writes: 0, silent_pods: 1 },
+                spent: SILENT,
+                mirror_spent: SILENT,
                 costs: Costs::default(),
             };
         };
@@ -106,14 +111,17 @@ impl Outcome {
             serde_json::from_value(Value::Object(details.clone())).unwrap_or_default()
         };
         let costs = costs_of(&details);
-        // The quota is the first store's.
-        let spent = spent(&details, &costs);
-        let costs = costs.and(copy::mirror(&details).map(costs_of).unwrap_or_default());
+        // Each store has a quota of its own.
+        let first = spent(&details, &costs);
+        let mirror = copy::mirror(&details).map(|mirror| (spent(mirror, &costs_of(mirror)), costs_of(mirror)));
+        let (mirror_spent, of_mirror) = mirror.unwrap_or((SILENT, Costs::default()));
+        let costs = costs.and(of_mirror);
         Self {
             is_success: parsed.status == "success",
             reason: parsed.reason.map(|reason| reason.trim().to_owned()).filter(|reason| is_reason(reason)),
             message: cut(message.trim(), MAX_MESSAGE_LENGTH).to_owned(),
-            spent,
+            spent: first,
+            mirror_spent,
             details,
             exit_code,
             costs,
@@ -138,7 +146,7 @@ fn without_costs(details: &Map<String, Value>) -> Map<String, Value> {
 /// Returns the writes among the calls that a Pod reports; a Pod that reports no calls is silent.
 fn spent(details: &Map<String, Value>, costs: &Costs) -> Spent {
     if !details.get("apiCalls").is_some_and(Value::is_array) {
-        return Spent { writes: 0, silent_pods: 1 };
+        return SILENT;
     }
     let writes = costs.store_calls.iter().filter(|calls| STORE_WRITES.contains(&calls.operation.as_str()));
     Spent { writes: writes.fold(0, |sum, calls| sum.saturating_add(calls.count)), silent_pods: 0 }
@@ -176,18 +184,19 @@ mod tests {
         assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (1, 3));
     }
 
-    /// The quota is the first store's, and the report has no costs.
+    /// Each store has a quota of its own, and the report has no costs.
     #[test]
-    fn the_mirror_s_calls_are_costs_and_no_writes_of_the_first_store() {
+    fn the_mirror_s_calls_are_costs_and_writes_of_the_mirror() {
         let calls = |operation: &str| format!(r#"[{{"operation":"{operation}","statusCode":200,"count":1}}]"#);
         let message = format!(
             r#"{{"status":"success","details":{{"secretVersion":3,"versionsAdded":1,"apiCalls":{},"mirror":{{
                 "secretVersion":2,"awsRegion":"r","versionsAdded":2,"versionsDestroyed":0,"apiCalls":{}}}}}}}"#,
             calls("add_secret_version"),
-            calls("add_secret_version"),
+            calls("add_secret_version").replace("\"count\":1", "\"count\":2"),
         );
         let outcome = Outcome::of(0, &message);
         assert_eq!(outcome.spent, Spent { writes: 1, silent_pods: 0 });
+        assert_eq!(outcome.mirror_spent, Spent { writes: 2, silent_pods: 0 });
         assert_eq!((outcome.costs.versions_added, outcome.costs.store_calls.len()), (3, 2));
         let expected = serde_json::json!({"secretVersion": 3, "mirror": {"secretVersion": 2, "awsRegion": "r"}});
         assert_eq!(Value::Object(outcome.data()), expected);

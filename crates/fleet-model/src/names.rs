@@ -175,6 +175,8 @@ names! {
     ANNOTATION_TRACE = "hyperfleet.io/traceparent";
     /// Google Cloud project, address of OpenBao or Vault, or region of AWS, whose quota the run counts against.
     ANNOTATION_QUOTA = "hyperfleet.io/quota";
+    /// The same of the mirror.
+    ANNOTATION_QUOTA_MIRROR = "hyperfleet.io/quota-mirror";
     /// Creation time of the resource that the run is for; tells it apart from an earlier resource with the same id.
     ANNOTATION_RESOURCE_CREATED = "hyperfleet.io/resource-created";
     /// Copy of the pull secret that a clean-up deletes, as JSON.

@@ -83,6 +83,8 @@ pub struct StoreTask {
     pub changed_labels: Vec<ChangedLabel>,
     /// Replication of a new secret.
     pub replication: Replication,
+    /// Replication of a new secret in the mirror.
+    pub mirror_replication: Replication,
     /// Take over a secret of another incarnation of the cluster.
     pub adopt: bool,
     /// Number of versions that are kept; 0 keeps all.

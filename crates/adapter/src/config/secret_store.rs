@@ -144,7 +144,9 @@ impl StoreKind {
     pub fn takes(store: Option<Self>, name: &str) -> bool {
         let begins = |prefix: &str| name.starts_with(prefix);
         if name == variable::REPLICATION_POLICY {
-            matches!(store, Some(Self::Google | Self::Aws))
+            store.is_some_and(Self::has_replication)
+        } else if name == variable::REPLICATION_POLICY_MIRROR {
+            false
         } else if begins("VAULT_") {
             store == Some(Self::Vault)
         } else if begins("AWS_") {
@@ -156,9 +158,17 @@ impl StoreKind {
         }
     }
 
-    /// Returns true if a run with this mirror is to have a variable of the Job's template. The replication is the first store's.
+    /// Returns true if a run with this mirror is to have a variable of the Job's template. Each store has a replication of its own.
     pub fn takes_as_mirror(self, name: &str) -> bool {
-        name != variable::REPLICATION_POLICY && Self::takes(Some(self), name)
+        match name {
+            variable::REPLICATION_POLICY => false,
+            variable::REPLICATION_POLICY_MIRROR => self.has_replication(),
+            _ => Self::takes(Some(self), name),
+        }
+    }
+
+    fn has_replication(self) -> bool {
+        matches!(self, Self::Google | Self::Aws)
     }
 
     /// Returns the value of `SECRET_STORE`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fleet_model::names;
 use jiff::Timestamp;
-use kubernetes::JobEvent;
+use kubernetes::{JobEvent, ObservedJob};
 use tokio::time::Instant;
 
 use crate::limits::Limits;
@@ -20,6 +20,11 @@ struct Known {
     uid: String,
     is_over: bool,
     failed: u32,
+}
+
+/// The owners of the quotas that a Job counts against.
+fn quotas(job: &ObservedJob) -> impl Iterator<Item = &String> {
+    [names::ANNOTATION_QUOTA, names::ANNOTATION_QUOTA_MIRROR].into_iter().filter_map(|name| job.annotations.get(name))
 }
 
 /// The resources that a Job event concerns.
@@ -45,10 +50,10 @@ impl KnownJobs {
         }
         let Some(resource) = job.labels.get(names::LABEL_RUN_RESOURCE).cloned() else { return update };
         let is_over = is_gone || job.end.is_some();
-        if let Some(project) = job.annotations.get(names::ANNOTATION_QUOTA) {
+        for project in quotas(job) {
             if is_over {
                 let ended = job.ended.map(|ended| instant_of(ended, now));
-                update.unblocked = limits.finish(project, &job.name, ended, now);
+                update.unblocked.extend(limits.finish(project, &job.name, ended, now));
             } else {
                 limits.mark_running(project, &job.name);
             }
@@ -90,7 +95,6 @@ fn instant_of(time: Timestamp, now: Instant) -> Instant {
 mod tests {
     use std::sync::Arc;
 
-    use kubernetes::ObservedJob;
     use kubernetes::job::JobEnd;
     use rstest::rstest;
 

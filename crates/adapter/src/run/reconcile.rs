@@ -18,6 +18,7 @@ use super::job_end::JobEnded;
 use super::span;
 use crate::act::{Executor, Leftovers, Step};
 use crate::decide::{self, Action, Facts, Plan, Purpose, StartRun};
+use crate::limits::Delay;
 use crate::manifest::{self, Trigger};
 use crate::metrics::Handled;
 use crate::observe::{self, JobSource, Observed};
@@ -119,18 +120,20 @@ impl Pass<'_> {
         let context = self.context;
         let limits = || context.limits.lock().unwrap_or_else(PoisonError::into_inner);
         for (job, outcome) in self.observed.outcomes() {
-            let project = job.annotations.get(names::ANNOTATION_QUOTA);
-            project.inspect(|project| limits().charge(project, &job.name, outcome.spent));
+            let spent =
+                [(names::ANNOTATION_QUOTA, outcome.spent), (names::ANNOTATION_QUOTA_MIRROR, outcome.mirror_spent)];
+            for (name, spent) in spent {
+                job.annotations.get(name).inspect(|project| limits().charge(project, &job.name, spent));
+            }
         }
         let facts = self.observed.facts(Timestamp::now());
         let plan = decide::decide(&context.config, &facts);
         let Some(run) = plan.starts_run() else { return self.perform(plan, &facts).await };
         let name = manifest::job_name(&context.config, &facts, run);
-        let Some(project) = manifest::quota(&context.config, &facts, run) else {
-            return self.perform(plan, &facts).await;
-        };
-        let started = limits().try_start(&project, &name, &self.observed.resource.id, Instant::now());
-        if let Err(wait) = started {
+        let first = manifest::quota(&context.config, &facts, run);
+        let projects: Vec<_> = first.into_iter().chain(manifest::mirror_quota(&context.config, &facts, run)).collect();
+        let started = limits().try_start(&projects, &name, &self.observed.resource.id, Instant::now());
+        if let Err(Delay { project, wait }) = started {
             return self.perform(plan.delayed(&project, wait), &facts).await;
         }
         let acted = self.perform(plan, &facts).await;
@@ -138,7 +141,9 @@ impl Pass<'_> {
             // Whatever a check has found, this run or its retries repair it.
             context.findings.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.observed.resource.id);
         } else {
-            limits().release(&project, &name);
+            for project in &projects {
+                limits().release(project, &name);
+            }
         }
         acted
     }

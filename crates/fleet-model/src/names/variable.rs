@@ -37,6 +37,8 @@ names! {
     SECRET_NAME = "SECRET_NAME";
     /// Replication policy of a new secret.
     REPLICATION_POLICY = "REPLICATION_POLICY";
+    /// Replication policy of a new secret in the mirror.
+    REPLICATION_POLICY_MIRROR = "REPLICATION_POLICY_MIRROR";
     /// Namespace of the Kubernetes Secret that HyperShift reads.
     MANAGEMENT_NAMESPACE = "MANAGEMENT_NAMESPACE";
     /// Name of the Kubernetes Secret that HyperShift reads.

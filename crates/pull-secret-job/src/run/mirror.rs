@@ -2,7 +2,7 @@
 
 use fleet_model::job::MIRROR_FAILED;
 use fleet_model::names::trace::MIRROR;
-use secret_store::{Replication, SecretStore, StoreSettings, VersionNumber};
+use secret_store::{SecretStore, StoreSettings, VersionNumber};
 use tracing::{Instrument as _, Span, info_span};
 
 use crate::act::step;
@@ -28,7 +28,7 @@ impl<S: SecretStore> Mirror<'_, S> {
         holders: &str,
         details: &mut outcome::Mirror,
     ) -> Result<Phase, RunError> {
-        let storing = store::store(&self.session, input, self.replication(), &mut details.written);
+        let storing = store::store(&self.session, input, input.task.mirror_replication.clone(), &mut details.written);
         let stored = storing.instrument(self.span()).instrument(step!(MIRROR)).await;
         let Stored { phase, newer, .. } = stored.map_err(|failed| {
             let held = if input.settings.dry_run { String::new() } else { format!(", which {holders}") };
@@ -57,14 +57,6 @@ impl<S: SecretStore> Mirror<'_, S> {
     fn failed(&self, failed: RunError, what: &str) -> RunError {
         let message = format!("{what}: {}", failed.message);
         RunError { message, phase: Some(phase_of(self.place)), ..failed }
-    }
-
-    /// Replication of a new secret: that of the settings is the first store's.
-    fn replication(&self) -> Replication {
-        match self.place {
-            StoreSettings::Google(settings) if settings.location.is_some() => Replication::Regional { kms_key: None },
-            _ => Replication::Automatic { kms_key: None },
-        }
     }
 }
 

@@ -9,7 +9,8 @@ use fleet_model::job::Reason;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    ErrorKind, LiveVersion, NewSecret, Replication, SecretId, SecretStore as _, StoreSettings, Version, VersionState,
+    ErrorKind, LiveVersion, NewSecret, Replica, Replication, SecretId, SecretStore as _, StoreSettings, Version,
+    VersionState,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -77,7 +78,11 @@ impl Rig {
     async fn run(&self, further: &[(&'static str, &str)]) -> Outcome {
         let budget = Budget::new(Duration::from_mins(5), CancellationToken::new());
         let connect = async |place: &StoreSettings, _calls| {
-            Ok(if matches!(place, StoreSettings::Vault(_)) { self.mirror.clone() } else { self.first.clone() })
+            Ok(if matches!(place, StoreSettings::Vault(_) | StoreSettings::Aws(_)) {
+                self.mirror.clone()
+            } else {
+                self.first.clone()
+            })
         };
         run(&self.settings(further), &budget, connect).await
     }
@@ -269,6 +274,27 @@ async fn occupy(store: &Double) {
         replication: Replication::Automatic { kms_key: None },
     };
     store.memory.create(&secret(), &new).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_secret_in_the_mirror_has_its_own_key_and_regions() {
+    let rig = Rig::new();
+    let outcome = rig
+        .run(&[
+            ("PULL_SECRET_DATA", &pull_secret("a")),
+            ("SECRET_STORE_MIRROR", "aws"),
+            ("AWS_REGION", "eu-central-1"),
+            ("REPLICATION_POLICY", "automatic=key-of-first"),
+            ("REPLICATION_POLICY_MIRROR", "user-managed:eu-central-1=key-of-mirror,us-east-1"),
+            ("RETAIN_VERSIONS", "3"),
+        ])
+        .await;
+    assert_eq!(outcome.reason, Reason::SecretStored, "{}", outcome.message);
+    let key = |key: &str| Some(key.to_owned());
+    assert_eq!(*rig.first.replications.lock().unwrap(), [Replication::Automatic { kms_key: key("key-of-first") }]);
+    let replica = |location: &str, kms_key| Replica { location: location.parse().unwrap(), kms_key };
+    let replicas = vec![replica("eu-central-1", key("key-of-mirror")), replica("us-east-1", None)];
+    assert_eq!(*rig.mirror.replications.lock().unwrap(), [Replication::Locations(replicas)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -43,7 +43,7 @@ impl<'a> Parser<'a> {
         let incarnation = self.parsed("INCARNATION", given.incarnation.as_deref());
         // A malformed trace must never prevent a run.
         let trace = given.traceparent.as_deref().and_then(|trace| trace.parse().ok());
-        let task = self.task(cluster.as_ref(), given.secret_store == StoreKind::Google && given.gcp_location.is_some());
+        let task = self.task(cluster.as_ref());
         let kubernetes_secret = self.kubernetes_secret(cluster.as_ref());
         self.problems.extend(given.tracing.faults());
         let results_path = self.results_path();
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Settings that only storing needs do not matter to a deletion.
-    fn task(&mut self, cluster: Option<&ClusterId>, is_regional: bool) -> Option<Task> {
+    fn task(&mut self, cluster: Option<&ClusterId>) -> Option<Task> {
         let given = self.given;
         if given.kubernetes_secret_only && !given.delete {
             self.problems.push("--kubernetes-secret-only: has no effect without --delete".to_owned());
@@ -78,13 +78,18 @@ impl<'a> Parser<'a> {
         }
         let mut changed_labels = Vec::new();
         let labels = self.labels(cluster, &mut changed_labels);
-        let replication = self.replication(is_regional);
+        let replication =
+            self.replication("REPLICATION_POLICY", given.secret_store, given.replication_policy.as_deref());
+        let mirror_replication = given.secret_store_mirror.map(|kind| {
+            self.replication("REPLICATION_POLICY_MIRROR", kind, given.replication_policy_mirror.as_deref())
+        });
         let source = self.source()?;
         Some(Task::Store(Box::new(StoreTask {
             source,
             labels,
             changed_labels,
             replication,
+            mirror_replication: mirror_replication.unwrap_or(Replication::Automatic { kms_key: None }),
             adopt: given.adopt,
             retain: given.retain_versions,
             always_add: given.always_add_version,
@@ -170,15 +175,15 @@ impl<'a> Parser<'a> {
         self.check("CLUSTER_NAME", checked)
     }
 
-    fn replication(&mut self, is_regional: bool) -> Replication {
-        let given = self.given.replication_policy.clone();
-        let automatic = if is_regional { "regional" } else { "automatic" };
-        let policy = given.unwrap_or_else(|| automatic.to_owned());
+    /// Returns the replication of new secrets in a store of this kind.
+    fn replication(&mut self, name: &str, kind: StoreKind, given: Option<&str>) -> Replication {
+        let is_regional = kind == StoreKind::Google && self.given.gcp_location.is_some();
+        let policy = given.unwrap_or(if is_regional { "regional" } else { "automatic" });
         let with_key = |text: &str| {
             text.split_once('=')
                 .map_or((text.to_owned(), None), |(before, key)| (before.to_owned(), Some(key.to_owned())))
         };
-        let parsed = match (policy.strip_prefix("user-managed:"), with_key(&policy)) {
+        let parsed = match (policy.strip_prefix("user-managed:"), with_key(policy)) {
             _ if policy.split(',').any(|part| part.ends_with('=')) => Err("has an empty key".to_owned()),
             (None, (name, kms_key)) if name == "automatic" && !is_regional => Ok(Replication::Automatic { kms_key }),
             (None, (name, kms_key)) if name == "regional" && is_regional => Ok(Replication::Regional { kms_key }),
@@ -192,7 +197,7 @@ impl<'a> Parser<'a> {
             _ if is_regional => Err("must be regional[=KMS_KEY] where GCP_LOCATION is set".to_owned()),
             _ => Err("must be automatic[=KMS_KEY] or user-managed:LOCATION[=KMS_KEY],…".to_owned()),
         };
-        self.check("REPLICATION_POLICY", parsed).unwrap_or(Replication::Automatic { kms_key: None })
+        self.check(name, parsed).unwrap_or(Replication::Automatic { kms_key: None })
     }
 
     pub(super) fn endpoint(&mut self) -> Endpoint {

@@ -16,6 +16,11 @@ impl Parser<'_> {
     pub(super) fn store(&mut self) -> Option<StoreSettings> {
         let Given { secret_store: kind, secret_store_mirror: mirror, .. } = *self.given;
         let choice = format!("SECRET_STORE={}", kind.as_str());
+        let is_of_mirror_given = self.given.replication_policy_mirror.is_some() && !self.given.delete;
+        if mirror.is_none() && is_of_mirror_given {
+            self.problems
+                .push("REPLICATION_POLICY_MIRROR has no effect without SECRET_STORE_MIRROR: leave it out".to_owned());
+        }
         // A command on the mirror alone has the variables of both stores as well.
         if kind != StoreKind::Google && mirror != Some(kind) {
             self.refuse_settings_of_others(&choice, |other| other == kind || mirror == Some(other));
@@ -36,7 +41,12 @@ impl Parser<'_> {
             self.problems.push(format!("SECRET_STORE_MIRROR: must be another store than SECRET_STORE, {choice}"));
             return None;
         }
-        self.of_kind(kind, &format!("SECRET_STORE_MIRROR={}", kind.as_str()))
+        let choice = format!("SECRET_STORE_MIRROR={}", kind.as_str());
+        if matches!(kind, StoreKind::Vault | StoreKind::Azure) {
+            let is_given = self.given.replication_policy_mirror.is_some() && !self.given.delete;
+            self.without_effect(&choice, &[("REPLICATION_POLICY_MIRROR", is_given)]);
+        }
+        self.of_kind(kind, &choice)
     }
 
     fn of_kind(&mut self, kind: StoreKind, choice: &str) -> Option<StoreSettings> {

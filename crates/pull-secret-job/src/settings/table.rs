@@ -38,6 +38,7 @@ pub(super) const STORING_ONLY: &[&str] = &[
     "fake_pull_secret",
     "secret_labels",
     "replication_policy",
+    "replication_policy_mirror",
     "retain_versions",
     "always_add_version",
     "digest_key_file",
@@ -95,6 +96,11 @@ daemon::settings! {
         /// regional[=KMS_KEY]
         pub replication_policy: Option<String> = Row::at("replication_policy")
             .flag("replication-policy")
+            .placeholder("POLICY")
+            .unset("automatic"),
+        /// Replication of a new secret in SECRET_STORE_MIRROR, in the same form
+        pub replication_policy_mirror: Option<String> = Row::at("replication_policy_mirror")
+            .flag("replication-policy-mirror")
             .placeholder("POLICY")
             .unset("automatic"),
         /// Number of versions of this project that are kept, the current one included; older ones are destroyed after

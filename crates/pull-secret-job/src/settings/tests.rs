@@ -6,7 +6,7 @@ use fleet_model::names::Name;
 use fleet_model::names::variable::JOB_VARIABLES;
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
-use secret_store::{StoreSettings, VaultLogin};
+use secret_store::{Replica, StoreSettings, VaultLogin};
 
 use super::*;
 

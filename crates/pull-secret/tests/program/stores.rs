@@ -22,23 +22,24 @@ use tokio::process::Command;
 
 use crate::aws::{KEY_ID, SECRET_KEY};
 
-const CLUSTER: &str = "cls-123";
-const SECRET: &str = "hyperfleet-cls-123-pull-secret";
+pub(crate) const CLUSTER: &str = "cls-123";
+pub(crate) const SECRET: &str = "hyperfleet-cls-123-pull-secret";
 
 /// A folder of its own in a store, beside an API.
-struct Fleet {
-    store: &'static str,
-    variables: BTreeMap<&'static str, String>,
-    files: TempDir,
-    api: HyperFleetApi,
-    _vault: Option<KeyVault>,
+pub(crate) struct Fleet {
+    pub(crate) store: &'static str,
+    pub(crate) variables: BTreeMap<&'static str, String>,
+    pub(crate) files: TempDir,
+    pub(crate) api: HyperFleetApi,
+    /// The emulator, at Azure.
+    pub(crate) vault: Option<KeyVault>,
 }
 
 /// The exit code, the lines of the output, and what is said beside it.
-struct Printed {
-    code: Option<i32>,
-    lines: Vec<Value>,
-    notes: String,
+pub(crate) struct Printed {
+    pub(crate) code: Option<i32>,
+    pub(crate) lines: Vec<Value>,
+    pub(crate) notes: String,
 }
 
 /// Returns the variables of the place in a vault and of the identity there, whose files are in this folder.
@@ -63,7 +64,7 @@ pub(crate) fn at_key_vault(server: &KeyVault, folder: &Path) -> BTreeMap<&'stati
 
 impl Fleet {
     /// `None` after a line that says why there is none.
-    async fn at(store: &'static str) -> Option<Self> {
+    pub(crate) async fn at(store: &'static str) -> Option<Self> {
         let files = tempfile::tempdir().unwrap();
         let unique = files.path().file_name().unwrap().to_string_lossy().trim_matches('.').to_owned();
         let folder = format!("commands-{}-{unique}", std::process::id());
@@ -99,11 +100,11 @@ impl Fleet {
             ];
             variables.map(text).into()
         };
-        Some(Self { store, variables, files, api: HyperFleetApi::start().await, _vault: vault })
+        Some(Self { store, variables, files, api: HyperFleetApi::start().await, vault })
     }
 
     /// The store as this test sees it.
-    async fn client(&self) -> AnyStore {
+    pub(crate) async fn client(&self) -> AnyStore {
         let mut variables: BTreeMap<&str, &str> =
             self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         variables.insert("SECRET_STORE", self.store);
@@ -126,14 +127,14 @@ impl Fleet {
         live.map(|version| version.number.get()).collect()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = program::pull_secret(arguments);
         command.envs(&self.variables);
         command
     }
 
     /// Runs the cluster's Job; returns its reason.
-    async fn job(&self, name: &str, generation: u64, retain: u64) -> String {
+    pub(crate) async fn job(&self, name: &str, generation: u64, retain: u64) -> String {
         let path = self.files.path().join("result.json");
         let mut job = self.command(&["run-job", "pull-secret", "--cluster-id", CLUSTER, "--secret-store", self.store]);
         job.env("PULL_SECRET_DATA", pull_secret(name)).env("RESULTS_PATH", &path);
@@ -145,7 +146,7 @@ impl Fleet {
     }
 
     /// Runs a command on this store and this API.
-    async fn run(&self, command: &str, arguments: &[&str]) -> Printed {
+    pub(crate) async fn run(&self, command: &str, arguments: &[&str]) -> Printed {
         let api = format!("http://{}", self.api.address);
         let mut command = self.command(&[command, "--secret-store", self.store, "--output", "json", "--api", &api]);
         let Output { status, stdout, stderr } = command.args(arguments).output().await.unwrap();
@@ -293,7 +294,7 @@ async fn a_capability_that_jobs_lack_is_named() {
 }
 
 /// Runs OpenBao's own command line; returns what it prints.
-async fn bao(arguments: &[&str]) -> String {
+pub(crate) async fn bao(arguments: &[&str]) -> String {
     let output = Command::new(variable("REAL_OPENBAO_CLI").unwrap()).args(arguments).output().await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -12,24 +12,24 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 /// A folder of its own in the server.
-struct Vault {
+pub(crate) struct Vault {
     address: String,
-    folder: String,
-    files: TempDir,
+    pub(crate) folder: String,
+    pub(crate) files: TempDir,
 }
 
 /// The result of a run.
 #[derive(Debug)]
-struct Run {
-    code: Option<i32>,
-    reason: String,
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) reason: String,
     version: Option<u64>,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Vault {
     /// `None` after a line that says why there is none.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let Some(address) = variable("REAL_OPENBAO_ADDR") else {
             return missing("REAL_OPENBAO_ADDR is not set: no OpenBao; `make real-parts` starts one");
         };
@@ -39,7 +39,7 @@ impl Vault {
         Some(Self { address, folder: format!("job-{}-{unique}", std::process::id()), files })
     }
 
-    fn job(&self, name: &str, generation: u64) -> Command {
+    pub(crate) fn job(&self, name: &str, generation: u64) -> Command {
         let mut job = program::pull_secret(&["run-job", "pull-secret"]);
         job.env("CLUSTER_ID", "cls-123")
             .env("GENERATION", generation.to_string())
@@ -61,7 +61,7 @@ impl Vault {
         self.finish(self.job(name, generation).spawn().unwrap(), name, generation).await
     }
 
-    async fn finish(&self, job: Child, name: &str, generation: u64) -> Run {
+    pub(crate) async fn finish(&self, job: Child, name: &str, generation: u64) -> Run {
         let Output { status, stdout, stderr } = job.wait_with_output().await.unwrap();
         let result = std::fs::read(self.result(name, generation)).unwrap_or_default();
         let text = [stdout, stderr, result.clone()].map(|bytes| String::from_utf8(bytes).unwrap()).concat();

@@ -1,87 +1,58 @@
 //! One suite of cases that every store passes.
 
+mod page;
+mod places;
 mod secrets;
 mod subject;
 mod versions;
 
 use subject::Subject;
 
-use crate::aws::moto;
-use crate::azure::key_vault;
-use crate::vault::hashicorp::NOT_PASSED;
+/// The tests of one case, one for each place; every test has a store of its own.
+macro_rules! at_each_place {
+    ($module:ident $case:ident { $($place:ident)+ }) => {
+        mod $case {
+            use secret_store::SecretStore as _;
 
-/// Says why a store does not pass a case, if it does not.
-fn is_not_passed(case: &str, not_passed: &[(&str, &str)]) -> bool {
-    let found = not_passed.iter().find(|(name, _)| *name == case);
-    found.is_some_and(|(case, reason)| {
-        eprintln!("skipped: {case}: {reason}");
-        true
-    })
+            use super::places::Place;
+            use super::{$module, Subject};
+
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $place() {
+                    let Some(subject) = Subject::$place().await else { return };
+                    if !Place::named(stringify!($place)).leaves_out(stringify!($case), subject.store.capabilities()) {
+                        $module::$case(&subject).await;
+                    }
+                }
+            )+
+        }
+    };
 }
 
-/// Runs each case against each store; every case has a store of its own.
+/// Runs each case at each place.
 macro_rules! every_store_passes {
-    ($($module:ident: { $($case:ident)+ })+) => {$($(
-        mod $case {
-            use super::{$module, NOT_PASSED, Subject, is_not_passed, key_vault, moto};
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn in_memory() {
-                $module::$case(&Subject::in_memory()).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn in_memory_with_records() {
-                $module::$case(&Subject::in_memory_with_records()).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn at_google() {
-                $module::$case(&Subject::at_google(None).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn at_google_in_one_region() {
-                $module::$case(&Subject::at_google(Some("europe-west1")).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn at_openbao() {
-                let Some(subject) = Subject::at_openbao().await else { return };
-                $module::$case(&subject).await;
-            }
-
-            /// At a server with HashiCorp's differences.
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn as_hashicorp() {
-                if is_not_passed(stringify!($case), &NOT_PASSED) {
-                    return;
-                }
-                let Some(subject) = Subject::as_hashicorp().await else { return };
-                $module::$case(&subject).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn at_moto() {
-                if is_not_passed(stringify!($case), &moto::NOT_PASSED) {
-                    return;
-                }
-                let Some(subject) = Subject::at_moto().await else { return };
-                $module::$case(&subject).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn at_key_vault() {
-                if is_not_passed(stringify!($case), &key_vault::NOT_PASSED) {
-                    return;
-                }
-                $module::$case(&Subject::at_key_vault().await).await;
-            }
-        }
-    )+)+};
+    (at { $($place:ident)+ } $($rest:tt)+) => {
+        const TESTS: &[&str] = &[$(stringify!($place)),+];
+        every_store_passes! { { $($place)+ } $($rest)+ }
+    };
+    ($places:tt $($module:ident: { $($case:ident)+ })+) => {
+        const CASES: &[&str] = &[$($(stringify!($case)),+),+];
+        $($(at_each_place! { $module $case $places })+)+
+    };
 }
 
 every_store_passes! {
+    at {
+        in_memory
+        in_memory_with_records
+        at_google
+        at_google_in_one_region
+        at_openbao
+        as_hashicorp
+        at_moto
+        at_key_vault
+    }
     secrets: {
         an_absent_secret_is_not_found
         a_created_secret_shows_its_labels_and_annotations

@@ -90,8 +90,8 @@ impl Operation {
         self.row()?.permission
     }
 
-    /// The action that Azure's refusal names.
-    pub(crate) fn action(self) -> String {
+    /// The data action of Azure's roles, as a refusal names it.
+    pub fn action(self) -> String {
         format!("Microsoft.KeyVault/vaults/secrets/{}", self.row().map_or("", |row| row.action))
     }
 

@@ -153,6 +153,7 @@ fn a_variable_that_names_the_store_contradicts_a_map_too() {
 #[case("SECRET_MANAGER_EMULATOR_HOST", "google")]
 #[case("GOOGLE_APPLICATION_CREDENTIALS", "google")]
 #[case("REPLICATION_POLICY", "google aws")]
+#[case("REPLICATION_POLICY_MIRROR", "")]
 #[case("VAULT_ROLE", "vault")]
 #[case("AWS_ROLE_ARN", "aws")]
 #[case("AZURE_CLIENT_ID", "azure")]

@@ -3,6 +3,7 @@
 use super::stores::{at_google, check_copies, configured, copy, copy_at, in_vault, kubernetes_secret, variables};
 use super::*;
 use crate::config::Destination;
+use crate::manifest;
 
 /// Stores at Google, mirrors in Vault.
 pub(super) fn mirrored() -> Config {
@@ -96,6 +97,39 @@ fn a_replication_policy_is_given_to_the_first_store_only() {
         let plan = world.decide_with(&config);
         let given = variables(&config, &world, plan.starts_run().unwrap());
         assert_eq!(given.contains("REPLICATION_POLICY="), has_policy, "{given}");
+    }
+}
+
+/// The policy of the mirror is the template's, and is left out where the mirror knows none.
+#[test]
+fn a_replication_policy_of_the_mirror_is_given_where_the_mirror_has_replication() {
+    let policy = "REPLICATION_POLICY_MIRROR=automatic=key";
+    for (config, is_given) in [(mirrored(), false), (swapped(), true)] {
+        let mut config = config;
+        let mut binding = config.bindings.iter().find(|binding| binding.name == "LOG_LEVEL").cloned().unwrap();
+        (binding.name, binding.value) = ("REPLICATION_POLICY_MIRROR".to_owned(), Some("automatic=key".to_owned()));
+        config.bindings.push(binding);
+        let plan = world().decide_with(&config);
+        let given = variables(&config, &world(), plan.starts_run().unwrap());
+        assert_eq!(given.contains(policy), is_given, "{given}");
+        let without = Config { mirror: None, ..config };
+        let plan = world().decide_with(&without);
+        assert!(plan.starts_run().is_none_or(|run| !variables(&without, &world(), run).contains(policy)));
+    }
+}
+
+/// A run counts in both stores; a clean-up of one copy in that copy's.
+#[test]
+fn a_run_with_a_mirror_counts_against_the_quotas_of_both_stores() {
+    for (config, first, second) in
+        [(mirrored(), "proj-1", "https://vault:8200"), (swapped(), "https://vault:8200", "proj-1")]
+    {
+        let plan = world().decide_with(&config);
+        let run = plan.starts_run().unwrap();
+        assert_eq!(world().with_facts(|facts| manifest::quota(&config, facts, run)).as_deref(), Some(first));
+        assert_eq!(world().with_facts(|facts| manifest::mirror_quota(&config, facts, run)).as_deref(), Some(second));
+        let clean_up = StartRun::clean_up(in_folder(), String::new());
+        assert_eq!(world().with_facts(|facts| manifest::mirror_quota(&config, facts, &clean_up)), None);
     }
 }
 

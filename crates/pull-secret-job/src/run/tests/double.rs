@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use secret_store::{
     Capabilities, ErrorKind, ListedSecrets, Metadata, NewSecret, NewVersion, Operation, Permission, Permissions,
-    RecordingMemoryStore, Secret, SecretId, SecretStore, StoreError, Version, VersionNumber, VersionSummary,
+    RecordingMemoryStore, Replication, Secret, SecretId, SecretStore, StoreError, Version, VersionNumber,
+    VersionSummary,
 };
 
 /// Effect of a fault.
@@ -37,12 +38,14 @@ pub(super) struct Double {
     /// The calls of this store and of the other one.
     pub(super) calls: Arc<Mutex<Vec<String>>>,
     pub(super) fault: Arc<Mutex<Option<Fault>>>,
+    /// The replications of the secrets that were created.
+    pub(super) replications: Arc<Mutex<Vec<Replication>>>,
 }
 
 impl Double {
     pub(super) fn new(name: &'static str, calls: &Arc<Mutex<Vec<String>>>) -> Self {
         let (memory, fault) = (Arc::new(RecordingMemoryStore::new()), Arc::default());
-        Self { name, memory, limit: 64 * 1024, calls: Arc::clone(calls), fault }
+        Self { name, memory, limit: 64 * 1024, calls: Arc::clone(calls), fault, replications: Arc::default() }
     }
 
     /// Number of calls so far.
@@ -99,6 +102,7 @@ impl SecretStore for Double {
     }
 
     async fn create(&self, secret: &SecretId, new: &NewSecret) -> Result<(), StoreError> {
+        self.replications.lock().unwrap().push(new.replication.clone());
         self.call(Operation::Create, self.memory.create(secret, new)).await
     }
 

@@ -37,10 +37,8 @@ fn each_setting_of_aws_has_its_effect() {
         (aws.folder.as_str(), aws.recovery_days, aws.call_timeout),
         ("fleet/dev", Some(30), Duration::from_secs(5))
     );
-    let replica = |location: &str, key: &str| secret_store::Replica {
-        location: location.parse().unwrap(),
-        kms_key: Some(key.to_owned()),
-    };
+    let replica =
+        |location: &str, key: &str| Replica { location: location.parse().unwrap(), kms_key: Some(key.to_owned()) };
     let (there, here) = (replica("us-east-1", "alias/a"), replica("eu-central-1", "arn:aws:kms:eu-central-1:1:key/b"));
     assert_eq!(store_task(settings).replication, Replication::Locations(vec![there, here]));
     let key = "arn:aws:kms:eu-central-1:1:key/b";

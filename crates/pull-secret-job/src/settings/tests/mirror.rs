@@ -72,19 +72,44 @@ fn each_store_takes_its_place_from_its_own_variables(
     ]],
     &["REPLICATION_POLICY has no effect with SECRET_STORE=vault: leave it out"]
 )]
+#[case::a_policy_of_a_mirror_that_takes_none(
+    &[GOOGLE, VAULT, &[("SECRET_STORE_MIRROR", "vault"), ("REPLICATION_POLICY_MIRROR", "automatic")]],
+    &["REPLICATION_POLICY_MIRROR has no effect with SECRET_STORE_MIRROR=vault: leave it out"]
+)]
+#[case::a_policy_without_a_mirror(
+    &[GOOGLE, &[("REPLICATION_POLICY_MIRROR", "automatic")]],
+    &["REPLICATION_POLICY_MIRROR has no effect without SECRET_STORE_MIRROR: leave it out"]
+)]
+#[case::a_policy_of_the_mirror_that_is_none(
+    &[GOOGLE, AWS, &[("SECRET_STORE_MIRROR", "aws"), ("REPLICATION_POLICY_MIRROR", "regional")]],
+    &["REPLICATION_POLICY_MIRROR: must be automatic[=KMS_KEY] or user-managed:LOCATION[=KMS_KEY],…"]
+)]
 fn what_does_not_fit_is_named_at_once(#[case] given: &[Given], #[case] problems: &[&str]) {
     assert_eq!(with(given).unwrap_err(), problems);
 }
 
-/// The policy and the location belong to one store each.
+/// Each store has a policy of its own, and the location belongs to Google.
 #[test]
-fn replication_is_that_of_the_first_store() {
+fn each_store_has_its_replication() {
     let policy = [("SECRET_STORE_MIRROR", "aws"), ("REPLICATION_POLICY", "user-managed:europe-west1")];
     let settings = with(&[GOOGLE, AWS, &policy]).unwrap();
     assert!(matches!(store_task(settings).replication, Replication::Locations(_)), "no region of AWS is asked for");
     let regional = [("SECRET_STORE", "aws"), ("SECRET_STORE_MIRROR", "google"), ("GCP_LOCATION", "europe-west1")];
     let settings = with(&[GOOGLE, AWS, &regional]).unwrap();
-    assert_eq!(store_task(settings).replication, Replication::Automatic { kms_key: None });
+    let task = store_task(settings);
+    assert_eq!(task.replication, Replication::Automatic { kms_key: None });
+    assert_eq!(task.mirror_replication, Replication::Regional { kms_key: None });
+    let key = |key: &str| Some(key.to_owned());
+    let mirrored = [("SECRET_STORE_MIRROR", "aws"), ("REPLICATION_POLICY", "automatic=projects/p/k")];
+    let policy = [("REPLICATION_POLICY_MIRROR", "user-managed:eu-central-1=alias/fleet,us-east-1")];
+    let task = store_task(with(&[GOOGLE, AWS, &mirrored, &policy]).unwrap());
+    assert_eq!(task.replication, Replication::Automatic { kms_key: key("projects/p/k") });
+    let replica = |location: &str, kms_key: Option<String>| Replica { location: location.parse().unwrap(), kms_key };
+    let replicas = vec![replica("eu-central-1", key("alias/fleet")), replica("us-east-1", None)];
+    assert_eq!(task.mirror_replication, Replication::Locations(replicas));
+    let regional = [("SECRET_STORE", "aws"), ("SECRET_STORE_MIRROR", "google"), ("GCP_LOCATION", "europe-west1")];
+    let task = store_task(with(&[GOOGLE, AWS, &regional, &[("REPLICATION_POLICY_MIRROR", "regional=k")]]).unwrap());
+    assert_eq!(task.mirror_replication, Replication::Regional { kms_key: key("k") });
 }
 
 #[test]

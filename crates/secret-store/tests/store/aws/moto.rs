@@ -12,18 +12,6 @@ use crate::vault::server::variable;
 /// Longer than anything takes, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The cases of the suite that AWS does not pass, with the reason; `current.rs` has what it does instead.
-pub(crate) const NOT_PASSED: [(&str, &str); 5] = [
-    (
-        "of_many_updates_at_one_etag_one_is_made",
-        "tags have no condition: two updates at the same moment may both succeed",
-    ),
-    ("no_permission_is_missing", "AWS does not say without trying"),
-    ("a_disabled_version_can_be_destroyed", "the only version is the one that readers get"),
-    ("a_destroyed_number_is_not_given_again", "the version that readers get is not destroyed"),
-    ("the_longest_name_hides_no_state", "the only version is the one that readers get"),
-];
-
 pub(crate) struct Moto {
     pub(crate) address: String,
     /// Names what a test makes.

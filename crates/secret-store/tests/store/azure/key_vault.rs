@@ -24,17 +24,6 @@ const TOKEN_LIFETIME: Duration = Duration::from_hours(1000);
 /// The time until a version shows, where it does not show at once.
 const LAG: Duration = Duration::from_mins(5);
 
-/// The cases of the suite that Azure does not pass, with the reason.
-pub(crate) const NOT_PASSED: [(&str, &str); 4] = [
-    (
-        "of_many_updates_at_one_etag_one_is_made",
-        "tags have no condition: two updates at the same moment may both succeed",
-    ),
-    ("no_permission_is_missing", "Azure does not say without trying"),
-    ("a_destroyed_number_is_not_given_again", "the version that readers get is not destroyed"),
-    ("the_longest_name_hides_no_state", "a name has 127 characters, and the version that readers get is not destroyed"),
-];
-
 /// A vault whose time passes fast; it ends when it is dropped.
 pub(crate) struct FastVault {
     pub(crate) server: Arc<KeyVault>,

@@ -48,23 +48,33 @@ enum Administrator {
 // === impl Subject ===
 
 impl Subject<MemoryStore> {
-    pub(super) fn in_memory() -> Self {
+    #[expect(clippy::unused_async, reason = "the subjects are made alike")]
+    pub(super) async fn in_memory() -> Option<Self> {
         let store = Arc::new(MemoryStore::new());
         let administrator = Administrator::Memory(Arc::clone(&store));
-        Self { store, secret: secret_id(), replication: Replication::Automatic { kms_key: None }, administrator }
+        Some(Self::of(store, administrator))
     }
 }
 
 impl Subject<RecordingMemoryStore> {
-    pub(super) fn in_memory_with_records() -> Self {
+    #[expect(clippy::unused_async, reason = "the subjects are made alike")]
+    pub(super) async fn in_memory_with_records() -> Option<Self> {
         let store = Arc::new(RecordingMemoryStore::new());
         let administrator = Administrator::RecordingMemory(Arc::clone(&store));
-        Self { store, secret: secret_id(), replication: Replication::Automatic { kms_key: None }, administrator }
+        Some(Self::of(store, administrator))
     }
 }
 
 impl Subject<GoogleSecretManager> {
-    pub(super) async fn at_google(location: Option<&str>) -> Self {
+    pub(super) async fn at_google() -> Option<Self> {
+        Some(Self::over_emulator(None).await)
+    }
+
+    pub(super) async fn at_google_in_one_region() -> Option<Self> {
+        Some(Self::over_emulator(Some("europe-west1")).await)
+    }
+
+    async fn over_emulator(location: Option<&str>) -> Self {
         let server = SecretManager::start(Emulator::default()).await.unwrap();
         let location = location.map(|location| location.parse().unwrap());
         let replication = match &location {
@@ -81,17 +91,12 @@ impl Subject<VaultStore> {
     /// In a folder of its own; `None` if there is no server.
     pub(super) async fn at_openbao() -> Option<Self> {
         let server = OpenBao::shared().await?;
-        Some(Self::of(server.store(), Administrator::OpenBao(server)))
+        Some(Self::of(Arc::new(server.store()), Administrator::OpenBao(server)))
     }
 
     pub(super) async fn as_hashicorp() -> Option<Self> {
         let server = HashiCorp::before(OpenBao::shared().await?).await;
-        Some(Self::of(server.store(), Administrator::HashiCorp(server)))
-    }
-
-    fn of(store: VaultStore, administrator: Administrator) -> Self {
-        let replication = Replication::Automatic { kms_key: None };
-        Self { store: Arc::new(store), secret: secret_id(), replication, administrator }
+        Some(Self::of(Arc::new(server.store()), Administrator::HashiCorp(server)))
     }
 }
 
@@ -99,22 +104,22 @@ impl Subject<AwsStore> {
     /// In a folder of its own; `None` if there is no server.
     pub(super) async fn at_moto() -> Option<Self> {
         let server = Moto::new()?;
-        let replication = Replication::Automatic { kms_key: None };
-        let store = Arc::new(server.store().await);
-        Some(Self { store, secret: secret_id(), replication, administrator: Administrator::Moto(server) })
+        Some(Self::of(Arc::new(server.store().await), Administrator::Moto(server)))
     }
 }
 
 impl Subject<AzureStore> {
-    pub(super) async fn at_key_vault() -> Self {
+    pub(super) async fn at_key_vault() -> Option<Self> {
         let vault = FastVault::new().await;
-        let replication = Replication::Automatic { kms_key: None };
-        let store = Arc::new(vault.store());
-        Self { store, secret: secret_id(), replication, administrator: Administrator::KeyVault(vault) }
+        Some(Self::of(Arc::new(vault.store()), Administrator::KeyVault(vault)))
     }
 }
 
 impl<S: SecretStore> Subject<S> {
+    fn of(store: Arc<S>, administrator: Administrator) -> Self {
+        Self { store, secret: secret_id(), replication: Replication::Automatic { kms_key: None }, administrator }
+    }
+
     pub(super) async fn create(&self) {
         self.store.create(&self.secret, &new_secret(self.replication.clone())).await.unwrap();
     }

@@ -14,14 +14,6 @@ use tokio::task::JoinHandle;
 
 use super::server::OpenBao;
 
-/// The cases of the suite that such a server does not pass, with the reason.
-pub(crate) const NOT_PASSED: [(&str, &str); 4] = [
-    ("of_many_creators_one_creates", "creations have no condition: two at the same moment may both succeed"),
-    ("of_many_updates_at_one_etag_one_is_made", "updates have no condition: two at the same moment may both succeed"),
-    ("a_stale_deletion_deletes_nothing", "an update that changes nothing leaves the etag as it is"),
-    ("the_longest_name_hides_no_state", "an update that changes nothing leaves the etag as it is"),
-];
-
 /// The proxy; it ends when it is dropped.
 pub(crate) struct HashiCorp {
     address: SocketAddr,

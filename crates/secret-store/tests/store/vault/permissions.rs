@@ -23,10 +23,12 @@ const PERMISSIONS: [Permission; 10] = [
     Permission::DestroyVersion,
 ];
 
-/// The guide's policy for the folder of a test.
+/// The guide's policy, with that of lists, for the folder of a test.
 fn policy(server: &OpenBao) -> String {
     let begin = GUIDE.split_once("```hcl\n").unwrap().1;
-    begin.split_once("```").unwrap().0.replace("pull-secrets", &server.unique)
+    let lists = "path \"secret/detailed-metadata/pull-secrets\" { capabilities = [\"list\"] }";
+    assert!(GUIDE.contains(lists), "{lists}");
+    format!("{}{lists}\n", begin.split_once("```").unwrap().0).replace("pull-secrets", &server.unique)
 }
 
 async fn store_with(server: &OpenBao, policy: &str) -> VaultStore {
