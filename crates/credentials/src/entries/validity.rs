@@ -45,7 +45,7 @@ fn claims(token: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     URL_SAFE_NO_PAD.decode(claims).ok().map(Zeroizing::new)
 }
 
-/// Returns the time of a NumericDate: seconds since 1970, possibly with a fraction. Those before 2000 state nothing.
+/// Returns the time of a `NumericDate`: seconds since 1970, possibly with a fraction. Those before 2000 state nothing.
 #[expect(clippy::cast_possible_truncation, reason = "saturates, and what is out of range is no time")]
 fn time(seconds: Option<f64>) -> Option<Timestamp> {
     const YEAR_2000: i64 = 946_684_800;

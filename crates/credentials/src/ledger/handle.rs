@@ -78,6 +78,12 @@ pub enum LedgerError {
          `pull-secret credentials ams back`"
     )]
     NoPutBack(RotationName),
+    /// The credential waits beside one of AMS.
+    #[error(
+        "credential {0} waits beside that of AMS, and no cluster uses it: move its cluster with `pull-secret credentials ams move`, or \
+         take it back with `pull-secret credentials ams back`"
+    )]
+    Held(CredentialId),
     /// The credential is beyond that.
     #[error("credential {0} is being retired or is over: nothing can be changed any more")]
     TooLate(CredentialId),

@@ -33,6 +33,10 @@ impl Ledger {
         fresh: &Fresh,
         statement: &Statement<'_>,
     ) -> Result<Credential, LedgerError> {
+        // The one that replaces it would be published.
+        if self.get(id).await?.is_some_and(|known| known.record.held) {
+            return Err(LedgerError::Held(id));
+        }
         self.change(id, "OrderReplacement", Reason::Ordered, statement, |_credential| true).await?;
         let newest = self.newest(id).await?;
         if newest.id != id && !is_on_its_way_out(&newest) {

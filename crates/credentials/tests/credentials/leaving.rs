@@ -157,6 +157,12 @@ async fn each_phase_has_its_way_back_until_the_last(#[case] kind: Kind) {
     leaving.issue().await;
     leaving.until_held(2).await;
 
+    let (ledger, all) = (&leaving.worker.ledger, leaving.worker.ledger.list(&Filter::default()).await.unwrap());
+    let (waiting, statement) = (all.first().unwrap().id, leaving.statement());
+    let fresh = leaving.rig.sources().fresh(&"hf".parse().unwrap()).unwrap();
+    let replaced = ledger.replace(waiting, &fresh, &statement).await;
+    assert!(matches!(replaced, Err(LedgerError::Held(id)) if id == waiting), "{replaced:?}");
+
     // From dual issue: ours is deleted, and the cluster can get another one.
     leaving.back("cls-0000").await.unwrap();
     assert_eq!(leaving.phases().await, [(Phase::Compared, 1), (Phase::Issued, 1)].into());

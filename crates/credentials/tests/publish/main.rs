@@ -1,6 +1,6 @@
 //! The clusters of a real HyperFleet API: one entry is written, the rest stays, and what is lost on the way is found again.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use credentials::run::{ClusterErrorKind, Clusters as _, Document, Entry, Look, L
 use daemon::retry::Budget;
 use fleet_model::{Generation, names};
 use hyperfleet_client::{Client, NewResource, Settings, Status};
+use jiff::Timestamp;
 use registry_account::Login;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -179,7 +180,7 @@ async fn entries_are_seen_without_their_content() {
     let entries = seen.entries.clone().unwrap();
     let described = entries.iter().map(|entry| {
         let Validity { issued, expires } = entry.validity;
-        let seconds = [issued, expires].map(|time| time.map_or(0, |time| time.as_second()));
+        let seconds = [issued, expires].map(|time| time.map_or(0, Timestamp::as_second));
         format!("{} {} {seconds:?}", entry.host, entry.user.as_deref().unwrap_or("-"))
     });
     let expected = [
