@@ -1,11 +1,11 @@
 //! The Kubernetes emulator against a real API server: one suite of scenarios for both, and every difference documented; and
-//! the guesses of the Key Vault emulator; and both of the Quay emulator.
+//! the guesses of the Key Vault emulator; both of the Quay emulator; and the differences of the AMS emulator.
 //!
 //! - `scenarios/*.yaml` are the scenarios: requests, and the parts of their answers that matter.
 //! - `kubernetes.json` holds the answers of the real server, recorded from the one that `REAL_KUBECONFIG` names.
 //! - `docs/reference/emulators.md` is generated: scenarios with differing answers, and the reason why each is left. Behind them
 //!   stand the guesses of the Key Vault emulator (`key_vault.yaml`), with its answers: there is no real vault to ask; and the
-//!   differences and guesses of the Quay emulator (`quay.yaml`).
+//!   differences and guesses of the Quay emulator (`quay.yaml`), and those of the AMS emulator (`accounts_mgmt.md`).
 //!
 //! A difference needs a reason in its scenario (`left`), and a reason needs a difference. After a change of a scenario, of
 //! the emulator, or of the version of Kubernetes:
@@ -41,6 +41,9 @@ use testkit::environment::variable;
 /// The command that brings recording and page up to date.
 const COMMAND: &str =
     "UPDATE_DIFFERENCES=1 hack/real-parts/with.sh kubernetes -- cargo test --locked --workspace --test differences";
+
+/// The differences of the AMS emulator, for which no answers were recorded.
+const ACCOUNTS_MGMT: &str = include_str!("accounts_mgmt.md");
 
 fn is_update() -> bool {
     variable("UPDATE_DIFFERENCES").is_some()
@@ -85,7 +88,7 @@ async fn every_difference_of_the_emulator_is_documented() {
     let server = Server::start(Kind::Emulator).await.unwrap();
     let found = Recording { version: "the emulator".to_owned(), answers: server.play(&suite).await };
     let (page, faults) = page::render(&suite, &recorded, &found);
-    let page = page + &key_vault::section().await + &quay::section().await;
+    let page = page + &key_vault::section().await + &quay::section().await + "\n" + ACCOUNTS_MGMT;
     if is_update() {
         daemon::file::replace(&page_path(), page.as_bytes()).unwrap();
     }

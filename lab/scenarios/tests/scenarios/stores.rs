@@ -196,7 +196,7 @@ async fn a_cluster_moves_from_secret_manager_to_openbao_by_way_of_a_mirror() {
 
     // What is lost in the mirror is stored there again: the check reads both.
     bao(&["kv", "metadata", "delete", "-mount=secret", &path]).await;
-    let repaired = up.player.until_repaired(&mirrored, "has no version any more").await;
+    let repaired = up.player.until_repaired(&mirrored, &format!("secret secret/{path} at ")).await;
     assert!(is_mirrored(&repaired), "{:?}", view(&repaired));
     assert_eq!(metadata(&path).await["data"]["current_version"], 1);
 
