@@ -112,7 +112,11 @@ async fn facts<A: Accounts, P: PullSecrets, R: Registry, W: Waits>(
     let ids: BTreeSet<&str> = uses.iter().map(|found| found.cluster.as_str()).collect();
     let (mut are_others_moved, mut is_named, mut moved) = (true, false, None);
     for id in ids {
-        let Some(status) = parts.clusters.get(id) else { continue };
+        // Not compared any more, as a narrowed search does not find it: it may have the credential.
+        let Some(status) = parts.clusters.get(id) else {
+            are_others_moved = false;
+            continue;
+        };
         are_others_moved &= id == cluster.compared.cluster.id || status.phase >= Phase::Moved;
         moved = moved.max(status.own.iter().filter_map(|own| own.record.published).max());
         is_named |= match parts.secrets.read(&status.compared.cluster).await? {
