@@ -133,6 +133,11 @@ impl EntryDigests {
         Self { key, mark }
     }
 
+    /// Returns the mark of the key.
+    pub fn key_mark(&self) -> &str {
+        &self.mark
+    }
+
     pub(crate) fn of(&self, entry: &Digest) -> EntryDigest {
         EntryDigest { key: self.mark.clone(), digest: entry.keyed(self.key.expose_secret()).to_string() }
     }

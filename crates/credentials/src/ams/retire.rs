@@ -112,9 +112,9 @@ async fn facts<A: Accounts, P: PullSecrets, R: Registry, W: Waits>(
     let ids: BTreeSet<&str> = uses.iter().map(|found| found.cluster.as_str()).collect();
     let (mut are_others_moved, mut is_named, mut moved) = (true, false, None);
     for id in ids {
-        // Not compared any more, as a narrowed search does not find it: it may have the credential.
         let Some(status) = parts.clusters.get(id) else {
-            are_others_moved = false;
+            // `ams.search` does not find it any more, or it is being deleted: it may have the credential.
+            are_others_moved &= !parts.secrets.exists(id).await?;
             continue;
         };
         are_others_moved &= id == cluster.compared.cluster.id || status.phase >= Phase::Moved;

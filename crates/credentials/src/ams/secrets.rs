@@ -11,6 +11,9 @@ pub trait PullSecrets {
     /// Lists the clusters that are not being deleted.
     fn clusters(&self) -> impl Future<Output = Result<Vec<ClusterRef>, ClusterError>>;
 
+    /// Returns true if there is a cluster with this id, listed or not, even one that is being deleted.
+    fn exists(&self, id: &str) -> impl Future<Output = Result<bool, ClusterError>>;
+
     /// Reads the pull secret of a cluster.
     fn read(&self, cluster: &ClusterRef) -> impl Future<Output = Result<Content, ClusterError>>;
 }

@@ -115,7 +115,7 @@ pub struct PhaseFacts<'a> {
 pub struct RetireFacts {
     /// True if the cluster uses our credentials.
     pub is_moved: bool,
-    /// True if every other cluster that has it uses ours.
+    /// True if every other cluster that has it uses ours, or does not exist any more.
     pub are_others_moved: bool,
     /// True if a pull secret that was read just now has it.
     pub is_named: bool,

@@ -12,7 +12,9 @@ use super::handle::{Ledger, LedgerError};
 use super::inventory::Filter;
 use super::rows;
 use crate::credential::{ClusterRef, Credential};
-use crate::entries::{EntryCounts, EntryDigest, Group, KnownEntry, SOON, SeenEntry, SeenPullSecret, Since};
+use crate::entries::{
+    EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, SOON, SeenEntry, SeenPullSecret, Since,
+};
 
 /// Clusters that one statement forgets; SQLite has no arrays.
 const FORGOTTEN_AT_ONCE: usize = 500;
@@ -72,14 +74,22 @@ impl Ledger {
         Ok(taken > 0)
     }
 
-    /// Returns the looks at the pull secrets, by cluster.
-    pub async fn looked_at(&self) -> Result<BTreeMap<String, LookedAt>, LedgerError> {
-        let sql = "SELECT cluster_id, incarnation, generation FROM pull_secrets";
-        let rows = self.database().fetch(sql.to_owned(), Parameters::default()).await?;
+    /// Returns the looks at the pull secrets, by cluster; `None` where digests under another key are recorded, so that the next
+    /// change of the content could not be seen.
+    pub async fn looked_at(&self, digests: &EntryDigests) -> Result<BTreeMap<String, Option<LookedAt>>, LedgerError> {
+        let mut parameters = Parameters::default();
+        let key = parameters.add(rows::text(digests.key_mark()));
+        let sql = format!(
+            "SELECT cluster_id, incarnation, generation, CAST(CASE WHEN EXISTS (SELECT 1 FROM pull_secret_entries e \
+             WHERE e.cluster_id = pull_secrets.cluster_id AND e.digest_key <> {key}) THEN 1 ELSE 0 END AS BIGINT) \
+             FROM pull_secrets"
+        );
+        let rows = self.database().fetch(sql, parameters).await?;
         let looked = |row: &Row| {
             let generation =
                 Generation::try_from(row.number(2)?).map_err(|_range| rows::damaged("pull_secrets.generation"))?;
-            Ok((row.text(0)?, LookedAt { incarnation: row.number(1)?, generation }))
+            let look = LookedAt { incarnation: row.number(1)?, generation };
+            Ok((row.text(0)?, (row.number(3)? == 0).then_some(look)))
         };
         rows.iter().map(looked).collect()
     }

@@ -51,6 +51,12 @@ impl PullSecrets for ApiPullSecrets {
         Ok(found)
     }
 
+    async fn exists(&self, id: &str) -> Result<bool, ClusterError> {
+        let budget = Budget::new(READ_TIMEOUT, CancellationToken::new());
+        let found = self.client.within(&budget).get("clusters", id).await;
+        Ok(found.map_err(|error| unread(&error))?.is_some())
+    }
+
     async fn read(&self, cluster: &ClusterRef) -> Result<Content, ClusterError> {
         let budget = Budget::new(READ_TIMEOUT, CancellationToken::new());
         match find(&self.client.within(&budget), cluster).await {

@@ -76,15 +76,15 @@ impl EntryPasses<'_> {
     }
 
     async fn pass(&self, stop: &CancellationToken) -> Result<(), PassError> {
-        let mut looked = self.ledger.looked_at().await?;
+        let mut looked = self.ledger.looked_at(&self.digests).await?;
         let budget = Budget::new(LIST_TIMEOUT, stop.clone());
         let query = ListQuery { fields: FIELDS.map(str::to_owned).to_vec(), ..ListQuery::default() };
         let calls = self.client.within(&budget);
         let (mut pages, mut changed) = (calls.list_all("clusters", query), BTreeSet::new());
         while let Some(clusters) = pages.next().await? {
             for cluster in clusters.into_iter().filter(|cluster| !cluster.is_deleting()) {
-                let before = looked.remove(&cluster.id);
-                if before.is_none_or(|before| Some(before) != look(&cluster)) {
+                let before = looked.remove(&cluster.id).flatten();
+                if before.is_none() || before != look(&cluster) {
                     changed.insert(cluster.id);
                 }
             }

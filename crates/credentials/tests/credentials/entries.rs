@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use credentials::credential::ClusterRef;
-use credentials::entries::{EntryCounts, EntryDigest, Group, KnownEntry, SeenEntry, SeenPullSecret, Since, Validity};
+use credentials::entries::{
+    EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, SeenEntry, SeenPullSecret, Since, Validity,
+};
 use credentials::ledger::{EntryFilter, Ledger};
 use credentials::state::State;
 use jiff::Timestamp;
@@ -28,6 +30,10 @@ fn entry(host: &str, digest: &str) -> SeenEntry {
 
 fn seen(cluster: ClusterRef, generation: u32, entries: &[SeenEntry]) -> SeenPullSecret {
     SeenPullSecret { cluster, generation: generation.into(), entries: Some(entries.to_vec()) }
+}
+
+fn digests(key: u8) -> EntryDigests {
+    EntryDigests::new(vec![key; 32].into())
 }
 
 async fn all(ledger: &Ledger) -> Vec<KnownEntry> {
@@ -135,7 +141,7 @@ async fn entries_are_selected_counted_and_forgotten(#[case] kind: Kind) {
     let elsewhere = Group { number: 5, oldest: Some(second(-100)), expired: 1, soon: 2 };
     let expected = EntryCounts { ours: Group::default(), elsewhere, unread: 1 };
     assert_eq!(ledger.entry_counts(second(0)).await.unwrap(), expected);
-    let looked: Vec<_> = ledger.looked_at().await.unwrap().into_keys().collect();
+    let looked: Vec<_> = ledger.looked_at(&digests(1)).await.unwrap().into_keys().collect();
     assert_eq!(looked, ["cls-1", "cls-2", "cls-3"]);
     ledger.forget_pull_secrets(&["cls-1".to_owned(), "cls-3".to_owned()]).await.unwrap();
     assert_eq!(names(EntryFilter::default()).await, "cls-2/d cls-2/a");
@@ -162,6 +168,32 @@ async fn of_many_replicas_one_makes_a_pass(#[case] kind: Kind) {
         taken.push(pass(at).await);
     }
     assert_eq!(taken, [1, 0, 1, 0, 1]);
+}
+
+/// After a change of the key a pull secret is looked at again at the same generation, so that the credential after it is seen as new.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn digests_under_a_former_key_are_made_anew(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let ledger = rig.database.ledger(&[1]);
+    let under = |key: u8, generation: u32, digest: &str| {
+        let digest = EntryDigest { key: digests(key).key_mark().to_owned(), digest: digest.to_owned() };
+        seen(cluster("cls-1", 7), generation, &[SeenEntry { digest, ..entry("a", "") }])
+    };
+    let is_known = async |key: u8| {
+        let looked = ledger.looked_at(&digests(key)).await.unwrap();
+        assert_eq!(looked.keys().collect::<Vec<_>>(), ["cls-1"], "it is forgotten only when the cluster is gone");
+        looked["cls-1"].is_some()
+    };
+    ledger.look_at(&under(1, 1, "one"), second(0)).await.unwrap();
+    assert!(is_known(1).await && !is_known(2).await);
+    ledger.look_at(&under(2, 1, "uno"), second(5)).await.unwrap();
+    assert!(is_known(2).await && !is_known(1).await);
+    assert_eq!(all(&ledger).await[0].since, Since::Seen(second(0)));
+    ledger.look_at(&under(2, 2, "due"), second(9)).await.unwrap();
+    assert_eq!(all(&ledger).await[0].since, Since::Seen(second(9)));
 }
 
 /// Two looks at the same pull secret at once: the rows are those of one of them.

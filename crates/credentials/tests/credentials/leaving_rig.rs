@@ -1,7 +1,7 @@
 //! A fleet whose credentials AMS has made, an emulated AMS, and the phases as functions.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use accounts_mgmt::{AmsClient, AmsSettings};
@@ -53,8 +53,11 @@ pub(crate) struct Leaving {
 }
 
 /// The pull secrets of the world, as texts.
-#[derive(Clone)]
-pub(crate) struct Secrets(Arc<World>);
+pub(crate) struct Secrets {
+    world: Arc<World>,
+    /// Clusters that the search does not find.
+    pub(crate) unlisted: Mutex<BTreeSet<String>>,
+}
 
 /// Time that passes at once.
 pub(crate) struct Skip(Arc<World>);
@@ -69,11 +72,16 @@ impl Waits for Skip {
 
 impl PullSecrets for Secrets {
     async fn clusters(&self) -> Result<Vec<ClusterRef>, ClusterError> {
-        Ok(self.0.clusters.all())
+        let unlisted = self.unlisted.lock().unwrap();
+        Ok(self.world.clusters.all().into_iter().filter(|cluster| !unlisted.contains(&cluster.id)).collect())
+    }
+
+    async fn exists(&self, id: &str) -> Result<bool, ClusterError> {
+        Ok(self.world.clusters.all().iter().any(|cluster| cluster.id == id))
     }
 
     async fn read(&self, cluster: &ClusterRef) -> Result<Content, ClusterError> {
-        let Some(entries) = self.0.clusters.entries(cluster) else { return Ok(Content::Gone) };
+        let Some(entries) = self.world.clusters.entries(cluster) else { return Ok(Content::Gone) };
         let entry = |login: &Login| {
             let pair = format!("{}:{}", login.username, login.password.expose_secret());
             json!({ "auth": STANDARD.encode(pair) })
@@ -106,7 +114,8 @@ impl Leaving {
             ca_file: None,
             call_timeout: Duration::from_secs(20),
         };
-        let (worker, secrets) = (rig.worker("one"), Secrets(Arc::clone(&rig.world)));
+        let secrets = Secrets { world: Arc::clone(&rig.world), unlisted: Mutex::default() };
+        let worker = rig.worker("one");
         let targets = vec![Target { registry: Rig::registry(), host: HOST.to_owned() }];
         let mut leaving = Self {
             sources: rig.sources(),
@@ -284,13 +293,23 @@ impl Leaving {
     }
 
     pub(crate) async fn retire(&self, id: &str, is_attested: bool) -> Result<Vec<Retired>, ImportError> {
-        let (waits, clusters) = (self.skip(), self.status().await);
+        self.retire_of(&self.status().await, id, is_attested).await
+    }
+
+    /// Retires what a cluster had, after the status of the whole fleet was read.
+    pub(crate) async fn retire_of(
+        &self,
+        clusters: &BTreeMap<String, ClusterStatus>,
+        id: &str,
+        is_attested: bool,
+    ) -> Result<Vec<Retired>, ImportError> {
+        let waits = self.skip();
         let parts = Retirement {
             accounts: self.paced(&waits),
             secrets: &self.secrets,
             registries: &self.worker.registries,
             targets: &self.targets,
-            clusters: &clusters,
+            clusters,
             is_attested,
             deletes: true,
         };

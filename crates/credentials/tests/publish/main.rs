@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use credentials::ams::PullSecrets as _;
 use credentials::credential::ClusterRef;
 use credentials::entries::{EntryDigests, Validity};
-use credentials::publish::ApiClusters;
+use credentials::publish::{ApiClusters, ApiPullSecrets};
 use credentials::run::{ClusterErrorKind, Clusters as _, Document, Entry, Look, Looking};
 use daemon::retry::Budget;
 use fleet_model::{Generation, names};
@@ -143,6 +144,18 @@ async fn another_incarnation_is_not_the_cluster() {
         assert_eq!(refused.kind, ClusterErrorKind::Changed);
     }
     assert_eq!(rig.pull_secret("cls-1").await, OLD);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_exists_though_a_search_does_not_find_it() {
+    let rig = Rig::new().await;
+    rig.create("cls-1", json!({"pullSecret": {"data": OLD}})).await;
+    let secrets = ApiPullSecrets::new(rig.client.clone(), Some("name = 'another'".to_owned()));
+    assert_eq!(secrets.clusters().await.unwrap(), []);
+    assert!(secrets.exists("cls-1").await.unwrap());
+    assert!(!secrets.exists("cls-2").await.unwrap());
+    rig.api.delete("cls-1").await;
+    assert!(secrets.exists("cls-1").await.unwrap(), "its nodes may live while it is terminating");
 }
 
 #[tokio::test(flavor = "multi_thread")]
