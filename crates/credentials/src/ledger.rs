@@ -18,7 +18,7 @@ pub mod schema;
 mod write;
 
 pub use ams::{AmsUse, OwnCredentials};
-pub use entries::{EntryFilter, LookedAt};
+pub use entries::{EntryFilter, LookedAt, PassKind};
 pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};
 pub use model::{

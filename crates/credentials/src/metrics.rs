@@ -17,6 +17,7 @@ use prometheus_client::registry::Registry;
 
 use crate::credential::RegistryName;
 use crate::decide::Work;
+use crate::decide::ams::Phase;
 use crate::entries::EntryCounts;
 use crate::ledger::Count;
 use crate::rotation::{GroupCounts, RotationPhase, Standing};
@@ -37,6 +38,7 @@ pub struct Metrics {
     rotation_clusters: Family<ByStanding, Gauge>,
     last_resync: Family<OfRegistry, Gauge>,
     entries: EntryGauges,
+    leaving: Family<ByAmsPhase, Gauge>,
     old_keys: Gauge,
 }
 
@@ -101,6 +103,11 @@ struct ByPhase {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByAmsPhase {
+    phase: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByStanding {
     registry: String,
     standing: &'static str,
@@ -130,6 +137,7 @@ impl Metrics {
             rotation_clusters: Family::default(),
             last_resync: Family::default(),
             entries: EntryGauges::default(),
+            leaving: Family::default(),
             old_keys: Gauge::default(),
         };
         register(registry, &catalogue::CREDENTIALS, metrics.credentials.clone());
@@ -143,6 +151,7 @@ impl Metrics {
         register(registry, &catalogue::ROTATION_CLUSTERS, metrics.rotation_clusters.clone());
         register(registry, &catalogue::LAST_RESYNC, metrics.last_resync.clone());
         metrics.entries.register(registry);
+        register(registry, &catalogue::AMS_CLUSTERS, metrics.leaving.clone());
         register(registry, &catalogue::OLD_KEYS, metrics.old_keys.clone());
         register(registry, &catalogue::DB_QUERY_DURATION, queries.durations.clone());
         register(registry, &catalogue::DB_ERRORS, queries.errors.clone());
@@ -222,6 +231,14 @@ impl Metrics {
         self.entries.show(counts, now);
     }
 
+    /// Sets the numbers of clusters on their way from AMS.
+    pub fn show_leaving(&self, phases: &BTreeMap<Phase, u64>) {
+        for phase in Phase::ALL {
+            let number = phases.get(&phase).copied().unwrap_or_default();
+            self.leaving.get_or_create(&ByAmsPhase { phase: phase.as_str() }).set(gauge(number));
+        }
+    }
+
     /// Sets the number of passwords that another key than the first seals.
     pub fn show_old_keys(&self, number: u64) {
         self.old_keys.set(gauge(number));
@@ -257,6 +274,7 @@ mod tests {
         metrics.show_rotations(&[OpenRotation { registry: registry.clone(), phase: RotationPhase::Stopped, counts }]);
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);
         metrics.show_entries(&EntryCounts::default(), Timestamp::UNIX_EPOCH);
+        metrics.show_leaving(&BTreeMap::new());
         let without_statements = |line: &String| !line.starts_with(catalogue::DB_QUERY_DURATION.name);
         let differences = daemon::metrics::differences(&registered, &[catalogue::METRICS], "");
         assert_eq!(differences.into_iter().filter(without_statements).collect::<Vec<_>>(), [""; 0]);

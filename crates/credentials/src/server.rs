@@ -3,6 +3,9 @@
 mod assign;
 mod entries;
 mod metered;
+mod open;
+mod passes;
+mod shadow;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +16,6 @@ use daemon::log::causes;
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::serve::{Endpoint, ListenError};
-use database::Database;
 use database::sealed::Keyring;
 use futures_util::future::join_all;
 use hyperfleet_client::{Client, SetupError};
@@ -25,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::credential::RegistryName;
 use crate::entries::EntryDigests;
-use crate::ledger::schema::COMPONENT;
 use crate::ledger::{Advanced, Ledger, LedgerError};
 use crate::metrics::{Metrics, OpenRotation, PoolLevel};
 use crate::publish::ApiClusters;
@@ -33,8 +34,10 @@ use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
 use assign::Assignment;
 use entries::EntryPasses;
+use shadow::Shadows;
 
 pub use metered::{Failing, Metered};
+pub use open::{OpenError, open, open_existing};
 
 /// Time for which a claimed row belongs to a replica; an action has half of it.
 const LEASE: Duration = Duration::from_mins(2);
@@ -186,18 +189,6 @@ impl Server {
     }
 }
 
-/// Opens the ledger that the settings name. No connection is made.
-///
-/// # Errors
-///
-/// A line for a message that names the setting.
-pub fn open(plan: &Plan, environment: &impl Environment, keyring: Arc<Keyring>) -> Result<Ledger, String> {
-    let settings = &plan.settings.database;
-    let source = settings.source(environment)?;
-    let database = Database::open(&source, settings.pool.into(), &COMPONENT).map_err(|error| causes(&error))?;
-    Ok(Ledger::new(database, keyring))
-}
-
 /// Ends some time after `stop`, when the calls at work have been cut off.
 async fn cut_off(stop: &CancellationToken, closing: &CancellationToken) {
     stop.cancelled().await;
@@ -288,11 +279,17 @@ impl Parts<'_> {
             sources: &self.worker.sources,
             metrics: self.metrics,
         };
+        let shadows = async {
+            if let Some(ams) = &self.plan.ams {
+                let (ledger, client, sources) = (self.ledger(), self.client, &self.worker.sources);
+                Shadows { ledger, client, ams, sources, metrics: self.metrics }.run(stop).await;
+            }
+        };
         let check = || self.check(&problems);
         let ready = self.readiness.poll(Duration::from_secs(1), check);
         let checkpoints = self.ledger().database().make_checkpoints();
         let (assigned, passed) = (join_all(assignments), passes.run(stop));
-        tokio::join!(assigned, passed, ready, checkpoints, self.measure(), self.reseal(), self.rotate());
+        tokio::join!(assigned, passed, shadows, ready, checkpoints, self.measure(), self.reseal(), self.rotate());
     }
 
     async fn check(&self, problems: &[watch::Sender<Option<String>>]) -> Readiness {

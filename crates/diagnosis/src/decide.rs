@@ -6,6 +6,7 @@ mod overdue;
 mod parity;
 mod state;
 
+use credentials::credential::Credential;
 use fleet_model::condition::{condition_type, known_time};
 use fleet_model::{StoredCopy, names};
 use hyperfleet_client::{Generation, Report, Resource, View};
@@ -15,6 +16,7 @@ use kubernetes::{PodSummary, SecretKey};
 use precondition::{AdapterFacts, Context, Outcome, Precondition};
 use serde_json::Value;
 
+use crate::credentials::CredentialsView;
 use crate::facts::{
     Change, Evaluation, Facts, JobView, LeaseView, Observation, Observed, Page, PodView, SecretView, StoreCheckView,
 };
@@ -57,6 +59,7 @@ pub fn page(facts: &Facts) -> Page {
         desired_digest: digest.and_then(Value::as_str).map(str::to_owned),
         kubernetes_secret: secret_view(&facts.observed),
         store_check: store_check(facts),
+        registry_credentials: registry_credentials(&facts.credentials),
         history: facts.history.iter().take(MAX_TRANSITIONS).cloned().collect(),
     }
 }
@@ -153,6 +156,15 @@ fn secret_view(observed: &Observed) -> Option<SecretView> {
     let created = found.as_ref().and_then(|secret| secret.created);
     let annotations = found.map(|secret| secret.annotations).unwrap_or_default();
     Some(SecretView { namespace, name, state, created, annotations })
+}
+
+/// The registry credentials; `None` if the ledger was not observed.
+fn registry_credentials(observed: &Observation<Vec<Credential>>) -> Option<CredentialsView> {
+    match observed {
+        Observation::NotObserved => None,
+        Observation::Failed(why) => Some(CredentialsView::failed(why)),
+        Observation::Found(found) => Some(CredentialsView::of(found)),
+    }
 }
 
 /// The last check of the secret store, as far as it concerns the cluster; `None` if it was not observed.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use adapter::store_check::record::{Record, RecordedFinding};
+use credentials::credential::Credential;
 use fleet_model::condition::known_time;
 use fleet_model::copy::{self, StoredCopy};
 use fleet_model::names;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::copies::Copies;
+use crate::credentials::CredentialsView;
 
 /// Everything that was observed about a cluster.
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ pub struct Facts {
     pub observed: Observed,
     /// The adapter's record of the last check of the secret stores.
     pub store_check: Observation<Option<Record>>,
+    /// Its registry credentials in the ledger of the credentials service.
+    pub credentials: Observation<Vec<Credential>>,
 }
 
 /// The times of an adapter's reports.
@@ -207,6 +211,9 @@ pub struct Page {
     /// The last check of the secret store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_check: Option<StoreCheckView>,
+    /// The cluster's registry credentials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry_credentials: Option<CredentialsView>,
     /// The newest transitions.
     pub history: Vec<Transition>,
 }

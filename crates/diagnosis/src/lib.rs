@@ -14,6 +14,7 @@
 
 pub mod cluster;
 pub mod copies;
+pub mod credentials;
 pub mod decide;
 pub mod doctor;
 pub mod facts;

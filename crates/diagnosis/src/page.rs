@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use credentials::credential::Proof;
 use fleet_model::condition::known_time;
 use fleet_model::copy;
 use fleet_model::names::condition;
@@ -9,6 +10,7 @@ use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
 use crate::copies::{Copies, CopyView};
+use crate::credentials::{CredentialView, CredentialsView};
 use crate::decide::message::{Parts, failed_pods};
 use crate::facts::{Change, JobView, Page, SecretView, State, StoreCheckView};
 use daemon::output::{plain, table};
@@ -44,6 +46,9 @@ fn whole(page: &Page, now: Timestamp) -> String {
     }
     if let Some(check) = &page.store_check {
         store_check(&mut text, check, now);
+    }
+    if let Some(view) = &page.registry_credentials {
+        registry_credentials(&mut text, view, now);
     }
     history(&mut text, page, now);
     text
@@ -232,6 +237,38 @@ fn store_check(text: &mut String, check: &StoreCheckView, now: Timestamp) {
         let _infallible = writeln!(text, "  found {when}: {message}");
     } else if check.failure.is_none() {
         let _infallible = writeln!(text, "  nothing was found that differs from the report");
+    }
+}
+
+fn registry_credentials(text: &mut String, view: &CredentialsView, now: Timestamp) {
+    section(text, "REGISTRY CREDENTIALS");
+    if let Some(why) = &view.failure {
+        let _infallible = writeln!(text, "  the ledger could not be read: {}", plain(why));
+    } else if view.credentials.is_empty() {
+        let _infallible = writeln!(text, "  the ledger has none of this cluster");
+    }
+    for one in &view.credentials {
+        let CredentialView { id, registry, account, state, reason, meaning, .. } = one;
+        let _infallible = writeln!(text, "  {registry}, account {}: {state}, {reason}: {meaning}", plain(account));
+        for (name, time) in [("made", one.created), ("probed", one.probed), ("adopted", one.adopted)] {
+            if time.is_some() {
+                let _infallible = writeln!(text, "    {name:<10}  {}", moment(time, now));
+            }
+        }
+        if let (Some(published), Some(generation)) = (one.published, one.generation) {
+            let published = moment(Some(published), now);
+            let _infallible = writeln!(text, "    published   {published}, in generation {generation}");
+        }
+        if let Some(Proof { at, source }) = &one.first_pull {
+            let _infallible = writeln!(text, "    first pull  {}: {}", moment(Some(*at), now), plain(source));
+        }
+        if let Some(read) = one.usage_read {
+            let last = one.last_pull.map_or_else(|| "none was seen".to_owned(), |last| moment(Some(last), now));
+            let _infallible = writeln!(text, "    last pull   {last}; looked {}", moment(Some(read), now));
+        }
+        if one.needs_a_person {
+            let _infallible = writeln!(text, "{NEXT}pull-secret credentials show {id}");
+        }
     }
 }
 

@@ -24,6 +24,8 @@ use daemon::output;
 use fleet_model::names::trace::SERVICE_CREDENTIALS;
 use jiff::Timestamp;
 
+pub(crate) use common::plan_if_set;
+
 use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments};
 
 /// The crates whose events are logged.

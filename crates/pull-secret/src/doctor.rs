@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use credentials::settings::Plan;
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use daemon::output;
@@ -20,6 +19,7 @@ use sentinel::settings::{self, EventsSettings};
 
 use crate::cli::{ClientFlags, DoctorArguments, OutputFormat};
 use crate::context::Chosen;
+use crate::credentials::plan_if_set;
 use crate::{broker, client, store};
 
 /// The variable that Kubernetes sets in every Pod.
@@ -39,7 +39,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     if let Some(Ok(place)) = &place {
         named.extend(files_of(place)?);
     }
-    let plan = credentials_plan(arguments)?;
+    let plan = plan_if_set(arguments.credentials_config.as_ref())?;
     let files = named.into_iter().map(file).collect();
     let has_kubernetes = access.kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
     let has_broker = has_broker(&broker)?;
@@ -86,16 +86,6 @@ async fn observe_api(flags: &ClientFlags, context: &Chosen) -> Result<ApiFacts, 
 /// An error on one line.
 fn line(error: &anyhow::Error) -> String {
     format!("{error:#}").lines().map(str::trim).collect::<Vec<_>>().join(" ")
-}
-
-/// Reads the configuration of the credentials service; `None` if there is none.
-fn credentials_plan(arguments: &DoctorArguments) -> anyhow::Result<Option<Result<Plan, String>>> {
-    let given = arguments.credentials_config.as_ref().map(|file| ("config", file.to_string_lossy().into_owned()));
-    let is_set = given.is_some()
-        || ProcessEnvironment.text(credentials::settings::CONFIG_VARIABLE)?.is_some()
-        || Path::new(credentials::settings::SEARCHED).exists();
-    let plan = is_set.then(|| Plan::load(given.into_iter().collect(), &ProcessEnvironment));
-    Ok(plan.map(|plan| plan.map_err(|faults| faults.join("; "))))
 }
 
 /// Returns true if a broker is set anywhere.

@@ -5,16 +5,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use daemon::environment::ProcessEnvironment;
 use daemon::output;
 use daemon::retry::Budget;
 use diagnosis::cluster::{Target, observe};
-use diagnosis::{decide, page};
+use diagnosis::facts::{Facts, Observation};
+use diagnosis::{credentials, decide, page};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{ExplainArguments, OutputFormat};
 use crate::client;
 use crate::context::Chosen;
+use crate::credentials::plan_if_set;
 
 /// Maximum time of all calls together.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,10 +27,12 @@ const MIN_WIDTH: usize = 40;
 
 /// Explains one cluster.
 pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
-    let ExplainArguments { id, api, kubeconfig, namespace, stale_after, output: format } = arguments;
+    let ExplainArguments { id, api, kubeconfig, namespace, credentials_config, stale_after, output: format } =
+        arguments;
     let context = Chosen::of_fleet(&api)?;
     let client = client::client_in(&api, &context)?;
     let kubernetes = context.kubernetes(kubeconfig.as_ref())?;
+    let plan = plan_if_set(credentials_config.as_ref())?;
     let stale_after = SignedDuration::from_secs(stale_after.into());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     let facts = runtime.block_on(async {
@@ -39,7 +44,17 @@ pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
         };
         let job_namespace = context.namespace(namespace.as_ref());
         let target = Target { id, job_namespace, kubernetes, stale_after };
-        observe(&client, &target, &budget).await.map(Ok)
+        let ledger = async {
+            match &plan {
+                Some(plan) => match credentials::observe(plan, &ProcessEnvironment, &target.id).await {
+                    Ok(found) => Observation::Found(found),
+                    Err(why) => Observation::Failed(why),
+                },
+                None => Observation::NotObserved,
+            }
+        };
+        let (facts, credentials) = tokio::join!(observe(&client, &target, &budget), ledger);
+        facts.map(|facts| Ok(Facts { credentials, ..facts }))
     });
     let facts = match facts {
         Ok(facts) => facts?,

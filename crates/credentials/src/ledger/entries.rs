@@ -32,6 +32,15 @@ pub struct EntryFilter {
     pub since_before: Option<Timestamp>,
 }
 
+/// The kind of a pass over all pull secrets; the number is that of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassKind {
+    /// A look at their entries.
+    Entries = 1,
+    /// A comparison with AMS.
+    Shadow = 2,
+}
+
 /// A look at a pull secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookedAt {
@@ -59,13 +68,14 @@ struct Inserted<'a> {
 // === impl Ledger ===
 
 impl Ledger {
-    /// Takes the next pass over all pull secrets, unless another replica has it: one in each `interval`.
-    pub async fn take_pass(&self, interval: Duration, now: Timestamp) -> Result<bool, LedgerError> {
+    /// Takes the next pass over all pull secrets, unless another replica has it: one of each kind in each `interval`.
+    pub async fn take_pass(&self, kind: PassKind, interval: Duration, now: Timestamp) -> Result<bool, LedgerError> {
         let mut parameters = Parameters::default();
+        let id = parameters.add(Value::Number(kind as i64));
         let next = now.saturating_add(interval).unwrap_or(Timestamp::MAX);
         let [now, next] = [now, next].map(|time| parameters.add(Value::Number(time.as_microsecond())));
         let sql = format!(
-            "INSERT INTO pull_secret_passes (id, next) VALUES (1, {next}) \
+            "INSERT INTO pull_secret_passes (id, next) VALUES ({id}, {next}) \
              ON CONFLICT (id) DO UPDATE SET next = excluded.next WHERE pull_secret_passes.next <= {now}"
         );
         let mut write = self.database().begin().await?;

@@ -116,7 +116,8 @@ impl Ledger {
         &self.database
     }
 
-    pub(super) fn keyring(&self) -> &Keyring {
+    /// Returns the keys that seal passwords.
+    pub fn keyring(&self) -> &Keyring {
         &self.keyring
     }
 

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use daemon::log::causes;
 use daemon::retry::Budget;
 use hyperfleet_client::{Client, ListQuery, Resource};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use super::passes::repeat;
 use crate::entries::EntryDigests;
-use crate::ledger::{Ledger, LedgerError, LookedAt};
+use crate::ledger::{Ledger, LedgerError, LookedAt, PassKind};
 use crate::metrics::Metrics;
 use crate::publish::ApiClusters;
 use crate::run::{ClusterError, ClusterErrorKind, Sources};
@@ -50,25 +49,11 @@ enum PassError {
 impl EntryPasses<'_> {
     /// Makes passes until `stop`.
     pub(super) async fn run(&self, stop: &CancellationToken) {
-        let mut ticks = interval(self.resync / ATTEMPTS);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                _now = ticks.tick() => {}
-                () = stop.cancelled() => return,
-            }
-            match self.pass_if_due(stop).await {
-                Ok(()) => {}
-                Err(_stopped) if stop.is_cancelled() => return,
-                Err(error) => {
-                    tracing::warn!(operation = "look at entries", cause = causes(&error), "the pass is not complete");
-                }
-            }
-        }
+        repeat("look at entries", self.resync / ATTEMPTS, stop, || self.pass_if_due(stop)).await;
     }
 
     async fn pass_if_due(&self, stop: &CancellationToken) -> Result<(), PassError> {
-        if self.ledger.take_pass(self.resync, self.sources.now()).await? {
+        if self.ledger.take_pass(PassKind::Entries, self.resync, self.sources.now()).await? {
             self.pass(stop).await?;
         }
         self.metrics.show_entries(&self.ledger.entry_counts(self.sources.now()).await?, self.sources.now());

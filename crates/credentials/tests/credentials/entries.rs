@@ -6,7 +6,7 @@ use credentials::credential::ClusterRef;
 use credentials::entries::{
     EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, SeenEntry, SeenPullSecret, Since, Validity,
 };
-use credentials::ledger::{EntryFilter, Ledger};
+use credentials::ledger::{EntryFilter, Ledger, PassKind};
 use credentials::state::State;
 use jiff::Timestamp;
 use rstest::rstest;
@@ -158,16 +158,17 @@ async fn entries_are_selected_counted_and_forgotten(#[case] kind: Kind) {
 async fn of_many_replicas_one_makes_a_pass(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let (one, two) = (rig.database.replica(), rig.database.replica());
-    let pass = async |at: i64| {
-        let take = async |ledger: &Ledger| ledger.take_pass(Duration::from_mins(5), second(at)).await.unwrap();
+    let pass = async |kind: PassKind, at: i64| {
+        let take = async |ledger: &Ledger| ledger.take_pass(kind, Duration::from_mins(5), second(at)).await.unwrap();
         let (one, two) = join!(take(&one), take(&two));
         usize::from(one) + usize::from(two)
     };
     let mut taken = Vec::new();
     for at in [0, 299, 300, 301, 600] {
-        taken.push(pass(at).await);
+        taken.push(pass(PassKind::Entries, at).await);
     }
     assert_eq!(taken, [1, 0, 1, 0, 1]);
+    assert_eq!(pass(PassKind::Shadow, 601).await, 1, "a pass of another kind is not in the way");
 }
 
 /// After a change of the key a pull secret is looked at again at the same generation, so that the credential after it is seen as new.

@@ -112,7 +112,7 @@ pub struct ApiAccess {
 }
 
 /// The ledger of registry credentials.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LedgerFacts {
     /// True if no migration is missing.
     pub is_current: bool,

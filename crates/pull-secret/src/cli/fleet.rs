@@ -40,6 +40,12 @@ pub(crate) struct ExplainArguments {
         help = format!("The namespace of Jobs and of the adapter's Lease, where the report does not name it [default: {}]", adapter::config::JOB_NAMESPACE)
     )]
     pub(crate) namespace: Option<String>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Show the cluster's registry credentials too: the configuration of the credentials service [env: HYPERFLEET_CREDENTIALS_CONFIG] [default: /etc/hyperfleet/credentials.yaml, if there]"
+    )]
+    pub(crate) credentials_config: Option<PathBuf>,
     /// Seconds that the adapter has to report a change before it counts as stalled
     #[arg(long, value_name = "SECONDS", default_value_t = STALE_AFTER)]
     pub(crate) stale_after: u32,

@@ -1,14 +1,14 @@
 //! Shared parts of the commands of `credentials`: settings, ledger, the person who orders.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use credentials::credential::Credential;
 use credentials::ledger::Ledger;
-use credentials::ledger::schema::SCHEMA;
 use credentials::run::Sources;
-use credentials::server::open;
-use credentials::settings::Plan;
+use credentials::server::open_existing;
+use credentials::settings::{CONFIG_VARIABLE, Plan, SEARCHED};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use jiff::Timestamp;
@@ -29,19 +29,17 @@ pub(super) fn plan(flags: CredentialsFlags) -> anyhow::Result<Plan> {
     Plan::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
 }
 
+/// Reads the settings of the service where they are given, set by its variable, or at their place; `None` elsewhere.
+pub(crate) fn plan_if_set(config: Option<&PathBuf>) -> anyhow::Result<Option<Result<Plan, String>>> {
+    let given = config.map(|file| ("config", file.to_string_lossy().into_owned()));
+    let is_set = given.is_some() || ProcessEnvironment.text(CONFIG_VARIABLE)?.is_some() || Path::new(SEARCHED).exists();
+    let plan = is_set.then(|| Plan::load(given.into_iter().collect(), &ProcessEnvironment));
+    Ok(plan.map(|plan| plan.map_err(|faults| faults.join("; "))))
+}
+
 /// Opens the ledger, whose schema must be up to date.
 pub(super) async fn ledger(plan: &Plan) -> anyhow::Result<Ledger> {
-    if let Some(file) = plan.settings.database.file() {
-        ensure!(file.exists(), "there is no ledger {}: `pull-secret credentials serve` makes it", file.display());
-    }
-    let keyring = plan.keyring().map_err(anyhow::Error::msg)?;
-    let ledger = open(plan, &ProcessEnvironment, Arc::new(keyring)).map_err(anyhow::Error::msg)?;
-    let pending = SCHEMA.pending(ledger.database()).await?;
-    ensure!(
-        pending.is_empty(),
-        "the schema is not up to date: start `pull-secret credentials serve` of this version first"
-    );
-    Ok(ledger)
+    Ok(open_existing(plan, &ProcessEnvironment).await?)
 }
 
 /// Reads a credential.

@@ -1,10 +1,8 @@
 //! Observation of the parts that the credentials service depends on.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use credentials::ledger::schema::SCHEMA;
-use credentials::server;
+use credentials::server::{OpenError, open_existing};
 use credentials::settings::{Plan, RegistryPlan};
 use daemon::environment::Environment;
 use daemon::log::causes;
@@ -53,21 +51,19 @@ async fn api(plan: &Plan) -> Result<ApiAccess, String> {
     Ok(ApiAccess { list: answer(list), read: answer(read), update })
 }
 
-/// Reads the ledger. An embedded one that does not exist is not made, nor a key beside it.
+/// Reads which keys the passwords of the ledger need.
 async fn ledger(plan: &Plan, environment: &impl Environment) -> Result<LedgerFacts, String> {
-    if let Some(file) = plan.settings.database.file().filter(|file| !file.exists()) {
-        return Err(format!("there is no ledger {}", file.display()));
-    }
-    let keyring = Arc::new(plan.keyring()?);
-    let ledger = server::open(plan, environment, Arc::clone(&keyring))?;
-    let pending = SCHEMA.pending(ledger.database()).await.map_err(|error| causes(&error))?;
-    let keys =
-        if pending.is_empty() { ledger.keys_in_use().await.map_err(|error| causes(&error))? } else { BTreeMap::new() };
+    let ledger = match open_existing(plan, environment).await {
+        Ok(ledger) => ledger,
+        Err(OpenError::Outdated) => return Ok(LedgerFacts::default()),
+        Err(error) => return Err(causes(&error)),
+    };
+    let (keyring, keys) = (ledger.keyring(), ledger.keys_in_use().await.map_err(|error| causes(&error))?);
     let known = keys.iter().filter(|(id, _)| keyring.has(id));
     let old = known.filter(|(id, _)| keyring.first() != Some(id.as_str())).map(|(_, number)| *number).sum();
     let passwords = keys.values().sum();
     let missing_keys = keys.into_keys().filter(|id| !keyring.has(id)).collect();
-    Ok(LedgerFacts { is_current: pending.is_empty(), passwords, missing_keys, old })
+    Ok(LedgerFacts { is_current: true, passwords, missing_keys, old })
 }
 
 /// Looks an account up that need not exist: the registry answers to those only that may read its accounts.

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use emulators::accounts_mgmt::{AccountsMgmt, Credential, Settings};
 use serde_json::{Value, json};
 use testkit::api_server::until;
+use testkit::broker::fetch;
 
 use super::{Done, Rig};
 
@@ -155,6 +156,31 @@ async fn clusters_leave_ams_and_one_goes_back() {
         leaving.rig.check_leaks(name, &text);
         assert!(!text.contains(TOKEN), "{name}");
     }
+}
+
+/// The time without a difference goes on while the service runs; nothing is compared before the first import.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_service_compares_by_itself() {
+    let leaving = Leaving::new().await;
+    leaving.add("cls-1").await;
+    let mut serving = leaving.rig.serve("before").await;
+    until("the ledger is there", async || (leaving.rig.run(&["list"]).await.code == Some(0)).then_some(())).await;
+    assert_eq!(leaving.run(&["import"]).await.code, Some(0));
+    serving.child.kill().await.unwrap();
+    let log = |name: &str| std::fs::read_to_string(leaving.rig.path(&format!("{name}.log"))).unwrap();
+    assert!(!log("before").contains("compared with AMS"), "{}", log("before"));
+
+    serving = leaving.rig.serve("after").await;
+    let shown = until("the phases are shown", async || {
+        let metrics = fetch(&format!("http://{}/metrics", serving.metrics)).await?;
+        let shown = metrics.lines().filter(|line| line.starts_with("hyperfleet_credentials_ams_clusters{"));
+        Some(shown.map(str::to_owned).collect::<Vec<_>>()).filter(|shown| !shown.is_empty())
+    })
+    .await;
+    assert!(log("after").contains("compared with AMS"), "{}", log("after"));
+    let sum: u64 = shown.iter().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+    assert!(sum == 1 && shown.len() == 6, "{shown:?}");
+    serving.child.kill().await.unwrap();
 }
 
 /// Nothing is deleted without its proof and the words that were printed.

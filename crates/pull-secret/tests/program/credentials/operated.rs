@@ -30,7 +30,10 @@ async fn doctor_checks_ledger_keys_registry_and_api_and_makes_nothing() {
         let failed = lines.iter().filter(|(_, (state, _))| state == "failed");
         failed.map(|(check, (_, message))| format!("{check}: {message}")).collect::<Vec<_>>()
     };
-    assert_eq!(failed(&doctor(&rig, &[]).await), ["ledger: there is no ledger credentials.db"]);
+    assert_eq!(
+        failed(&doctor(&rig, &[]).await),
+        ["ledger: there is no ledger credentials.db: `pull-secret credentials serve` makes it"]
+    );
     for name in ["credentials.db", "credentials.db.key"] {
         assert!(!rig.path(name).exists(), "doctor has made {name}");
     }
@@ -49,6 +52,38 @@ async fn doctor_checks_ledger_keys_registry_and_api_and_makes_nothing() {
     assert!(found.iter().zip(parts).all(|(line, part)| line.starts_with(part)), "{found:?}");
     let stopped = doctor(&rig, &[("HYPERFLEET_API_BASE_URL", "http://127.0.0.1:1")]).await;
     assert!(failed(&stopped).iter().any(|line| line.starts_with("update clusters: ")), "{stopped:?}");
+}
+
+/// Runs `explain` about a cluster, with the ledger.
+async fn explain(rig: &Rig, cluster: &str, output: &str) -> String {
+    let mut command = program::pull_secret(&["explain", "cluster", cluster, "--credentials-config=credentials.yaml"]);
+    command.args(["--api", &format!("http://{}", rig.address), "--output", output]).current_dir(rig.folder.path());
+    command.env("HYPERFLEET_API_BASE_URL", format!("http://{}", rig.address));
+    let output = command.output().await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+    rig.check_leaks("explain", &text);
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_shows_the_accounts_of_a_cluster() {
+    let rig = Rig::new().await;
+    rig.player.create("cls-1", &document("one")).await;
+    rig.player.create("cls-2", &document("two")).await;
+    let absent = explain(&rig, "cls-1", "table").await;
+    assert!(absent.contains("the ledger could not be read: there is no ledger credentials.db"), "{absent}");
+    let mut serving = rig.serve("first").await;
+    let robot = rig.named("cls-1").await;
+    rig.listed(&["--cluster=cls-1", "--state=Published"], "Published").await;
+    let page = explain(&rig, "cls-1", "table").await;
+    let account = format!("\nREGISTRY CREDENTIALS\n  quay, account hyperfleet+{robot}: Published, AwaitingReport: ");
+    assert!(page.contains(&account) && page.contains("\n    published   20"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&explain(&rig, "cls-1", "json").await).unwrap();
+    let own = &json["registry_credentials"]["credentials"];
+    assert_eq!((own[0]["account"].as_str(), own.as_array().unwrap().len()), (Some(&*format!("hyperfleet+{robot}")), 1));
+    let without = explain(&rig, "cls-3", "table").await;
+    assert!(without.contains("the ledger has none of this cluster"), "{without}");
+    serving.child.kill().await.unwrap();
 }
 
 /// As docs/operations/backup.md has it: another robot for the cluster, and the former one is named and stays.

@@ -1,0 +1,56 @@
+//! Opens the ledger that the settings name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use daemon::environment::Environment;
+use daemon::log::causes;
+use database::sealed::Keyring;
+use database::{Database, DatabaseError};
+
+use crate::ledger::Ledger;
+use crate::ledger::schema::{COMPONENT, SCHEMA};
+use crate::settings::Plan;
+
+/// A ledger that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is none yet.
+    #[error("there is no ledger {}: `pull-secret credentials serve` makes it", .0.display())]
+    Absent(PathBuf),
+    /// A setting that cannot be used, as a line for a message.
+    #[error("{0}")]
+    Setting(String),
+    /// Its schema is of an earlier version.
+    #[error("the schema is not up to date: start `pull-secret credentials serve` of this version first")]
+    Outdated,
+    /// The database does not answer, or is another one.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+/// Opens the ledger that the settings name. No connection is made.
+///
+/// # Errors
+///
+/// A line for a message that names the setting.
+pub fn open(plan: &Plan, environment: &impl Environment, keyring: Arc<Keyring>) -> Result<Ledger, String> {
+    let settings = &plan.settings.database;
+    let source = settings.source(environment)?;
+    let database = Database::open(&source, settings.pool.into(), &COMPONENT).map_err(|error| causes(&error))?;
+    Ok(Ledger::new(database, keyring))
+}
+
+/// Opens the ledger that a service has made. Nothing is made, neither an embedded database nor a key beside one that does not exist.
+///
+/// # Errors
+///
+/// [`OpenError`], also for a schema that is not up to date.
+pub async fn open_existing(plan: &Plan, environment: &impl Environment) -> Result<Ledger, OpenError> {
+    if let Some(file) = plan.settings.database.file().filter(|file| !file.exists()) {
+        return Err(OpenError::Absent(file.to_owned()));
+    }
+    let keyring = plan.keyring().map_err(OpenError::Setting)?;
+    let ledger = open(plan, environment, Arc::new(keyring)).map_err(OpenError::Setting)?;
+    if SCHEMA.pending(ledger.database()).await?.is_empty() { Ok(ledger) } else { Err(OpenError::Outdated) }
+}
