@@ -1,8 +1,10 @@
 //! The key that signs tokens for a registry, and the tokens that a cluster's issuer would sign.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine as _};
+use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use rcgen::{CertificateParams, DnType, KeyPair, PublicKeyData as _};
 use serde_json::Value;
@@ -21,13 +23,16 @@ pub(crate) struct Signing {
     /// The certificate that a registry has to trust, in PEM.
     authority: String,
     clusters: Signer,
+    /// The keys of issuers that are elsewhere.
+    issuers: BTreeMap<String, JwkSet>,
 }
 
 // === impl Signing ===
 
 impl Signing {
-    /// Makes a key and a certificate of it, signed by itself; a token's header holds the certificate.
-    pub(crate) fn make() -> Result<Self, StartError> {
+    /// Makes a key and a certificate of it, signed by itself; a token's header holds the certificate. `issuers` are those of
+    /// clusters' tokens, with their keys.
+    pub(crate) fn make(issuers: &BTreeMap<String, Value>) -> Result<Self, StartError> {
         let fail = |reason: String| StartError::Certificate { reason };
         let mut parameters = CertificateParams::new(Vec::new()).map_err(|error| fail(error.to_string()))?;
         parameters.distinguished_name.push(DnType::CommonName, "Quay emulator");
@@ -35,7 +40,12 @@ impl Signing {
         let certificate = parameters.self_signed(&pair).map_err(|error| fail(error.to_string()))?;
         let header =
             Header { x5c: Some(vec![BASE64_STANDARD.encode(certificate.der())]), ..Header::new(Algorithm::ES256) };
+        let keys = |(issuer, keys): (&String, &Value)| {
+            let keys = serde_json::from_value(keys.clone());
+            Ok((issuer.clone(), keys.map_err(|error| fail(format!("the keys of {issuer}: {error}")))?))
+        };
         Ok(Self {
+            issuers: issuers.iter().map(keys).collect::<Result<_, _>>()?,
             header,
             key: EncodingKey::from_ec_der(&pair.serialize_der()),
             public: DecodingKey::from_ec_der(pair.der_bytes()),
@@ -69,7 +79,21 @@ impl Signing {
 
     /// The claims of a token of a cluster's issuer; their expiry is not checked.
     pub(crate) fn read_subject_token(&self, token: &str) -> Option<Value> {
-        self.clusters.read(token)
+        self.clusters.read(token).or_else(|| self.read_with_keys(token))
+    }
+
+    /// The claims of a token that its issuer's key has signed.
+    fn read_with_keys(&self, token: &str) -> Option<Value> {
+        let header = jsonwebtoken::decode_header(token).ok()?;
+        let mut rules = Validation::new(header.alg);
+        rules.validate_exp = false;
+        rules.validate_aud = false;
+        rules.required_spec_claims.clear();
+        self.issuers.iter().find_map(|(issuer, keys)| {
+            let key = DecodingKey::from_jwk(keys.find(header.kid.as_deref()?)?).ok()?;
+            let claims = jsonwebtoken::decode::<Value>(token, &key, &rules).ok()?.claims;
+            (claims.get("iss")?.as_str() == Some(issuer)).then_some(claims)
+        })
     }
 }
 
