@@ -10,9 +10,10 @@ use zeroize::Zeroizing;
 
 use crate::answer::Answer;
 use crate::endpoint::Endpoint;
+use crate::interface::{API_VERSION, RESPONSE};
 use crate::jwt::{self, Claims};
 use crate::refusal::{Refusal, is_transient};
-use crate::request::{API_VERSION, Request};
+use crate::request::Request;
 use crate::robot::Robot;
 use crate::settings::Settings;
 
@@ -80,7 +81,7 @@ pub(crate) fn response(
     let password = password(exchange, answer)?;
     let login = Login { username: exchange.robot.as_str(), password: password.expose_secret() };
     let response = Response {
-        kind: "CredentialProviderResponse",
+        kind: RESPONSE,
         api_version: API_VERSION,
         cache_key_type: "Registry",
         cache_duration: format!("{}s", cache_seconds(password.expose_secret(), now)),

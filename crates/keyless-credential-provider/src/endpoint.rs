@@ -25,6 +25,12 @@ pub struct InvalidEndpoint;
 // === impl Endpoint ===
 
 impl Endpoint {
+    /// Returns host and port for a proxy.
+    pub(crate) fn target(&self) -> String {
+        let host = &self.host;
+        if host.contains(':') { format!("[{host}]:{}", self.port) } else { format!("{host}:{}", self.port) }
+    }
+
     /// Returns host and port for the header `Host`.
     pub(crate) fn authority(&self) -> &str {
         &self.authority

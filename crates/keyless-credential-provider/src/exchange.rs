@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -20,30 +19,32 @@ use zeroize::Zeroizing;
 use crate::answer::{self, Answer, LONGEST_ANSWER};
 use crate::decide::Exchange;
 use crate::endpoint::Endpoint;
+use crate::proxy::Proxy;
 use crate::refusal::Refusal;
+use crate::settings::Settings;
 
 /// Bytes that are read at once.
 const PIECE: usize = 8 * 1024;
 
 /// Performs an exchange within the time limit, which covers name resolution too.
-pub(crate) fn perform(exchange: &Arc<Exchange>, authority: Option<&Path>, limit: Duration) -> Result<Answer, Refusal> {
+pub(crate) fn perform(exchange: &Arc<Exchange>, settings: &Settings) -> Result<Answer, Refusal> {
     // Before the clock starts: reading a node's certificates is not the registry's time.
-    let tls = if exchange.endpoint.is_encrypted { Some(tls(authority)?) } else { None };
+    let tls = if exchange.endpoint.is_encrypted { Some(tls(settings.ca_file.as_deref())?) } else { None };
     let (sender, receiver) = mpsc::channel();
-    let performed = Arc::clone(exchange);
+    let (performed, proxy, limit) = (Arc::clone(exchange), settings.proxy.clone(), settings.timeout);
     // The thread ends with the process, whatever it waits for.
     thread::spawn(move || {
-        let _received_or_too_late = sender.send(request(&performed, tls));
+        let _received_or_too_late = sender.send(request(&performed, proxy.as_ref(), tls));
     });
     let slow = |_elapsed| Refusal::Slow { endpoint: exchange.endpoint.to_string(), seconds: limit.as_secs() };
     receiver.recv_timeout(limit).map_err(slow)?
 }
 
-fn request(exchange: &Exchange, tls: Option<Arc<ClientConfig>>) -> Result<Answer, Refusal> {
+fn request(exchange: &Exchange, proxy: Option<&Proxy>, tls: Option<Arc<ClientConfig>>) -> Result<Answer, Refusal> {
     let endpoint = &exchange.endpoint;
     let unreachable =
         |error: io::Error| Refusal::Unreachable { endpoint: endpoint.to_string(), reason: error.to_string() };
-    let mut stream = connect(endpoint, tls).map_err(unreachable)?;
+    let mut stream = connect(endpoint, proxy, tls).map_err(unreachable)?;
     stream.write_all(&head(exchange)).and_then(|()| stream.flush()).map_err(unreachable)?;
     let mut arrived = Zeroizing::new(Vec::with_capacity(LONGEST_ANSWER + PIECE));
     let mut piece = Zeroizing::new([0; PIECE]);
@@ -64,8 +65,11 @@ fn request(exchange: &Exchange, tls: Option<Arc<ClientConfig>>) -> Result<Answer
 trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
-fn connect(endpoint: &Endpoint, tls: Option<Arc<ClientConfig>>) -> io::Result<Box<dyn Stream>> {
-    let tcp = TcpStream::connect((endpoint.host.as_str(), endpoint.port))?;
+fn connect(endpoint: &Endpoint, proxy: Option<&Proxy>, tls: Option<Arc<ClientConfig>>) -> io::Result<Box<dyn Stream>> {
+    let tcp = match proxy {
+        None => TcpStream::connect((endpoint.host.as_str(), endpoint.port))?,
+        Some(proxy) => proxy.connect(endpoint)?,
+    };
     let Some(tls) = tls else { return Ok(Box::new(tcp)) };
     let name = ServerName::try_from(endpoint.host.clone()).map_err(io::Error::other)?;
     let connection = ClientConnection::new(tls, name).map_err(io::Error::other)?;

@@ -46,7 +46,7 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<(), Refusal> {
 fn provide(settings: &Settings) -> Result<(), Refusal> {
     let request = Request::parse(&read_request()?)?;
     let exchange = Arc::new(decide::exchange(settings, request)?);
-    let answer = exchange::perform(&exchange, settings.ca_file.as_deref(), settings.timeout)?;
+    let answer = exchange::perform(&exchange, settings)?;
     print(&decide::response(settings, &exchange, &answer, Timestamp::now())?)
 }
 

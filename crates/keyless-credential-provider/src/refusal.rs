@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fleet_model::names::ANNOTATION_ROBOT;
 
-use crate::request::API_VERSION;
+use crate::interface::API_VERSION;
 use crate::robot::InvalidRobot;
 
 /// Exit code: settings, or a request, that no repetition cures.

@@ -5,12 +5,8 @@ use std::collections::BTreeMap;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::interface::{API_VERSION, REQUEST};
 use crate::refusal::Refusal;
-
-/// The version of the kubelet's interface, in requests and responses.
-pub(crate) const API_VERSION: &str = "credentialprovider.kubelet.k8s.io/v1";
-/// The kind of the document.
-const KIND: &str = "CredentialProviderRequest";
 
 /// A request for the credentials of one image. Members that a later kubelet adds are left alone.
 #[derive(Debug)]
@@ -33,12 +29,12 @@ struct Document {
 // === impl Request ===
 
 impl Request {
-    /// Reads a request. A message of the parser would quote values, so only the position is told.
+    /// Reads a request. A message of the parser would quote values, so only the position is in the error.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let document: Document = serde_json::from_slice(bytes).map_err(|error| {
             Refusal::Request(format!("it is malformed at line {}, column {}", error.line(), error.column()))
         })?;
-        if document.api_version.as_deref() != Some(API_VERSION) || document.kind.as_deref() != Some(KIND) {
+        if document.api_version.as_deref() != Some(API_VERSION) || document.kind.as_deref() != Some(REQUEST) {
             return Err(Refusal::Version);
         }
         Ok(Self {

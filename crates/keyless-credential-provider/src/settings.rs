@@ -7,6 +7,7 @@ use std::time::Duration;
 use fleet_model::names::ANNOTATION_ROBOT;
 
 use crate::endpoint::{Endpoint, host_and_port};
+use crate::proxy::Proxy;
 use crate::robot::Robot;
 
 /// The path of Quay's exchange.
@@ -38,6 +39,8 @@ pub struct Settings {
     pub(crate) robot: Option<Robot>,
     /// A file with the authorities to trust instead of the node's.
     pub(crate) ca_file: Option<PathBuf>,
+    /// The proxy before the address of the exchange.
+    pub(crate) proxy: Option<Proxy>,
     /// The time limit of the exchange.
     pub(crate) timeout: Duration,
 }
@@ -77,6 +80,12 @@ pub(crate) const FLAGS: &[Flag] = &[
         default: "those of the node",
     },
     Flag {
+        name: "proxy",
+        value: "HOST:PORT",
+        meaning: "HTTP proxy that forwards the connection to an https address",
+        default: "none; HTTPS_PROXY is not read",
+    },
+    Flag {
         name: "timeout",
         value: "SECONDS",
         meaning: "Time limit of the exchange, 1 to 50; the kubelet ends a provider after 60",
@@ -104,17 +113,22 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, Str
             return Err(format!("--{} is given twice", flag.name));
         }
     }
-    let [registry, endpoint, robot, ca_file, timeout] = values;
+    let [registry, endpoint, robot, ca_file, proxy, timeout] = values;
     let registry = registry.ok_or("--registry is missing")?.to_ascii_lowercase();
     if host_and_port(&registry).is_none() {
         return Err("--registry must be HOST or HOST:PORT, as images begin with it".to_owned());
     }
     let endpoint = endpoint.unwrap_or_else(|| format!("https://{registry}{FEDERATION_PATH}"));
+    let endpoint: Endpoint = endpoint.parse().map_err(|error| format!("--federation-url {error}"))?;
+    if proxy.is_some() && !endpoint.is_encrypted {
+        return Err("--proxy has no effect with an http:// address".to_owned());
+    }
     Ok(Command::Provide(Settings {
-        endpoint: endpoint.parse().map_err(|error| format!("--federation-url {error}"))?,
+        endpoint,
         registry,
         robot: robot.map(|robot| robot.parse()).transpose().map_err(|error| format!("--robot {error}"))?,
         ca_file: ca_file.map(PathBuf::from),
+        proxy: proxy.map(|proxy| proxy.parse()).transpose().map_err(|error| format!("--proxy {error}"))?,
         timeout: timeout.map_or(Ok(Duration::from_secs(TIMEOUT)), |timeout| seconds(&timeout))?,
     }))
 }
@@ -184,6 +198,12 @@ mod tests {
     #[case("--registry a.io/team", "--registry must be HOST or HOST:PORT, as images begin with it")]
     #[case("--registry *.a.io", "--registry must be HOST or HOST:PORT, as images begin with it")]
     #[case("--registry a.io --robot s3cr3t", "--robot must be ORGANIZATION+ROBOT, each of a-z, 0-9, '.', '_' and '-'")]
+    #[case("--registry a.io --proxy proxy", "--proxy must be HOST:PORT")]
+    #[case("--registry a.io --proxy http://proxy:3128", "--proxy must be HOST:PORT")]
+    #[case(
+        "--registry a.io --federation-url http://[::1]:1/ --proxy proxy:3128",
+        "--proxy has no effect with an http:// address"
+    )]
     #[case("--registry a.io --timeout 0", "--timeout must be 1 to 50 (seconds)")]
     #[case("--registry a.io --timeout 51", "--timeout must be 1 to 50 (seconds)")]
     #[case("--registry a.io --timeout 5s", "--timeout must be 1 to 50 (seconds)")]

@@ -1,3 +1,5 @@
+//! The rules, as tables.
+
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use rstest::rstest;
@@ -69,9 +71,9 @@ fn requests_are_refused(#[case] change: Value, #[case] expected: &str) {
     let mut request = request();
     request.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
     let refusal = decided(&settings(""), &request).unwrap_err();
-    let told = format!("{refusal}{refusal:?}");
-    assert!(told.contains(expected), "{told}");
-    assert!(!told.contains("tok3nThatMustNotShow"), "{told}");
+    let shown = format!("{refusal}{refusal:?}");
+    assert!(shown.contains(expected), "{shown}");
+    assert!(!shown.contains("tok3nThatMustNotShow"), "{shown}");
     assert_eq!(refusal.code(), 2);
 }
 
@@ -139,10 +141,10 @@ fn a_password_that_is_no_token_is_not_kept() {
 #[case(429, 75, "tries again with the next pull")]
 #[case(500, 75, "tries again with the next pull")]
 #[case(503, 75, "tries again with the next pull")]
-fn a_status_is_told_without_the_body(#[case] status: u16, #[case] code: u8, #[case] expected: &str) {
+fn a_status_is_shown_without_the_body(#[case] status: u16, #[case] code: u8, #[case] expected: &str) {
     let refusal = answered(status, r#"{"token":"tok3nThatMustNotShow"}"#).unwrap_err();
-    let told = format!("{refusal}{refusal:?}");
-    assert!(told.contains(expected) && !told.contains("tok3n"), "{told}");
+    let shown = format!("{refusal}{refusal:?}");
+    assert!(shown.contains(expected) && !shown.contains("tok3n"), "{shown}");
     assert_eq!(refusal.code(), code);
 }
 
@@ -155,7 +157,7 @@ fn a_status_is_told_without_the_body(#[case] status: u16, #[case] code: u8, #[ca
 #[case(r#"{"token":"tok3nThatMustNotShow\n"}"#, "not of printable characters")]
 fn an_answer_that_is_none_of_quays_is_refused(#[case] body: &str, #[case] expected: &str) {
     let refusal = answered(200, body).unwrap_err();
-    let told = format!("{refusal}{refusal:?}");
-    assert!(told.contains(expected) && !told.contains("tok3n"), "{told}");
+    let shown = format!("{refusal}{refusal:?}");
+    assert!(shown.contains(expected) && !shown.contains("tok3n"), "{shown}");
     assert_eq!(refusal.code(), 75);
 }

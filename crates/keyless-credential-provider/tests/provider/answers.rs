@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use testkit::fake::{Fake, json as document, page};
 use testkit::leaks;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use crate::federation::quay;
@@ -87,7 +87,7 @@ async fn a_silent_server_is_left_after_the_time_limit() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn no_server_listens() {
     let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     answer_of(address).await.refused(75, "Connection refused");
 }
@@ -136,7 +136,7 @@ impl Secured {
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let Ok(mut outer) = acceptor.accept(connection).await else { continue };
-                let mut inner = tokio::net::TcpStream::connect(inner).await.unwrap();
+                let mut inner = TcpStream::connect(inner).await.unwrap();
                 let _ended = tokio::io::copy_bidirectional(&mut outer, &mut inner).await;
             }
         });
@@ -181,8 +181,50 @@ async fn a_trusted_server_gets_the_token_and_no_other() {
     assert_eq!(server.quay.calls().len(), before);
 }
 
+/// A proxy that answers with this status, and forwards every connection to this port after 200. It keeps what it was asked for.
+async fn proxy(status: u16, port: u16, asked: Arc<Mutex<Vec<String>>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut outer, _)) = listener.accept().await {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                assert_ne!(outer.read_buf(&mut head).await.unwrap(), 0);
+            }
+            asked.lock().unwrap().push(String::from_utf8(head).unwrap());
+            outer.write_all(format!("HTTP/1.1 {status} Any\r\nVia: x\r\n\r\n").as_bytes()).await.unwrap();
+            if status == 200 {
+                let mut inner = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let _ended = tokio::io::copy_bidirectional(&mut outer, &mut inner).await;
+            }
+        }
+    });
+    address.to_string()
+}
+
+#[rstest]
+#[case::forwards(200, None)]
+#[case::refuses(403, Some("it refuses the connection with status 403"))]
 #[tokio::test]
-async fn a_proxy_that_speaks_in_pieces_is_understood() {
+async fn a_proxy_sees_the_address_and_no_token(#[case] status: u16, #[case] refused: Option<&str>) {
+    let fake = Fake::answering(document(200, &json!({"token": "opaque"}))).await;
+    let secured = Secured::before(fake.address).await;
+    let asked = Arc::default();
+    let address = proxy(status, secured.port, Arc::clone(&asked)).await;
+    let mut flags = secured.flags("localhost", "ca.crt");
+    flags.extend(["--proxy".to_owned(), address]);
+    let run = provide(&flags, &request(&unsigned_token())).await;
+    match refused {
+        Some(refused) => run.refused(75, refused),
+        None => assert_eq!(run.response()["auth"]["quay.example.com"]["password"], "opaque"),
+    }
+    let target = format!("localhost:{}", secured.port);
+    assert_eq!(*asked.lock().unwrap(), [format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n")]);
+    assert_eq!(fake.received().len(), usize::from(refused.is_none()));
+}
+
+#[tokio::test]
+async fn an_answer_in_pieces_is_understood() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {

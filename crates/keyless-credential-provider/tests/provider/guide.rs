@@ -28,7 +28,7 @@ fn the_table_of_flags_is_the_helps() {
             format!("| `{flag}` | {meaning} | {default} |\n")
         })
         .collect();
-    assert_eq!(rows.len(), 5);
+    assert_eq!(rows.len(), 6);
     for row in rows {
         assert!(PAGE.contains(&row), "{row}");
     }
@@ -42,6 +42,6 @@ fn the_machine_config_is_of_this_configuration() {
     for provider in config["providers"].as_array().unwrap() {
         assert!(unit.contains(provider["name"].as_str().unwrap()), "{provider}");
     }
-    let image = format!("/keyless-credential-provider:{} ", env!("CARGO_PKG_VERSION"));
+    let image = format!("/keyless-credential-provider:{}\n", env!("CARGO_PKG_VERSION"));
     assert!(unit.contains(&image), "{unit}");
 }

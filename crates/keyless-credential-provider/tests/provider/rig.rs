@@ -41,7 +41,7 @@ impl Run {
     }
 }
 
-/// A token of a service account that the program can read and nobody has signed.
+/// A token of a service account that the program can read and no issuer has signed.
 pub(crate) fn unsigned_token() -> String {
     let part = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
     let claims = json!({"iss": "https://issuer.example.com", "sub": "system:serviceaccount:pulls:puller"});

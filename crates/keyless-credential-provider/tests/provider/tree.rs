@@ -1,4 +1,4 @@
-//! What the program is made of.
+//! The packages that the program is made of.
 
 use std::process::Command;
 
