@@ -74,7 +74,7 @@ fmt: ## Format the code and write the generated pages
 	cargo fmt --all
 	cargo xtask gen
 
-BENCHES := parse job burst api preconditions sentinel nodes rotation syncer
+BENCHES := parse job burst api preconditions sentinel nodes rotation syncer keyless
 .PHONY: $(addprefix bench-,$(BENCHES)) bench-programs
 
 bench: $(addprefix bench-,$(or $(BENCH),$(BENCHES))) ## Measure against baselines in the same run; BENCH=api measures the API alone
@@ -99,6 +99,8 @@ bench-rotation: # CLUSTERS=100000 for that many
 	cargo bench --locked --package credentials --bench rotation
 bench-syncer:
 	hack/measure-syncer.sh
+bench-keyless:
+	hack/measure-keyless.py
 
 fuzz: export FUZZ_INPUTS ?= 1000000
 fuzz: ## Damage a million documents, searches, bodies, events, results and preconditions

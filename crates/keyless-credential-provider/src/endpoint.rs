@@ -1,7 +1,7 @@
 //! The address at which tokens are exchanged.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 /// An address to which tokens may be sent: `https://…`, or `http://` to this machine.
@@ -69,23 +69,19 @@ impl FromStr for Endpoint {
 
 /// Returns host, without brackets, and port of `HOST[:PORT]`.
 pub(crate) fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest.split_once(']')?;
-            host.parse::<std::net::Ipv6Addr>().ok()?;
-            (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
-        }
-        None => {
-            let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-            (!host.is_empty() && host.bytes().all(is_name)).then_some((host, port))?
-        }
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        host.parse::<Ipv6Addr>().ok()?;
+        (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+    } else {
+        let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+        (!host.is_empty() && host.bytes().all(is_name)).then_some((host, port))?
     };
-    let is_number = |port: &&str| port.bytes().all(|byte| byte.is_ascii_digit());
-    match port {
-        None => Some((host, None)),
-        Some(port) => Some((host, Some(Some(port).filter(is_number)?.parse().ok().filter(|port| *port != 0)?))),
-    }
+    let Some(port) = port else { return Some((host, None)) };
+    // A sign would be parsed as a part of the number.
+    let number = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()))?;
+    Some((host, Some(number.parse().ok().filter(|port| *port != 0)?)))
 }
 
 fn is_loopback(host: &str) -> bool {

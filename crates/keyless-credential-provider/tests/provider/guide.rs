@@ -42,6 +42,11 @@ fn the_machine_config_is_of_this_configuration() {
     for provider in config["providers"].as_array().unwrap() {
         assert!(unit.contains(provider["name"].as_str().unwrap()), "{provider}");
     }
-    let image = format!("/keyless-credential-provider:{}\n", env!("CARGO_PKG_VERSION"));
-    assert!(unit.contains(&image), "{unit}");
+    let version = env!("CARGO_PKG_VERSION");
+    for versioned in [format!("/keyless-credential-provider:{version}\n"), format!("/libexec/keyless-{version}\n")] {
+        assert!(unit.contains(&versioned), "{unit}");
+    }
+    // A unit with a complete folder is skipped.
+    let last = config["providers"][1]["name"].as_str().unwrap();
+    assert!(unit.contains(&format!("ConditionPathExists=!/usr/local/libexec/keyless-{version}/{last}\n")), "{unit}");
 }

@@ -110,3 +110,43 @@ pub(crate) fn is_jwt(text: &str) -> bool {
     let header = header.and_then(|header| serde_json::from_slice::<Value>(&header).ok());
     parts.count() == 2 && header.is_some_and(|header| header.get("alg").is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::jwk::Jwk;
+    use serde_json::json;
+
+    use super::*;
+
+    const ISSUER: &str = "https://issuer.example.com";
+
+    /// An issuer's key, with its JWK Set.
+    fn issuer() -> (EncodingKey, Value) {
+        let key = EncodingKey::from_ec_der(&KeyPair::generate().unwrap().serialize_der());
+        let mut public = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
+        public.common.key_id = Some("one".to_owned());
+        (key, json!({"keys": [public]}))
+    }
+
+    fn token(key: &EncodingKey, id: &str, issuer: &str) -> String {
+        let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) };
+        jsonwebtoken::encode(&header, &json!({"iss": issuer, "sub": "s"}), key).unwrap()
+    }
+
+    #[test]
+    fn tokens_of_an_issuer_are_read_with_its_keys_only() {
+        let ((key, keys), (other, _)) = (issuer(), issuer());
+        let signing = Signing::make(&[(ISSUER.to_owned(), keys)].into()).unwrap();
+        let claims = signing.read_subject_token(&token(&key, "one", ISSUER));
+        assert_eq!(claims, Some(json!({"iss": ISSUER, "sub": "s"})));
+        for refused in [
+            token(&other, "one", ISSUER),
+            token(&key, "two", ISSUER),
+            token(&key, "one", "https://other.example.com"),
+            token(&key, "one", ISSUER).replace('.', ".e"),
+        ] {
+            assert_eq!(signing.read_subject_token(&refused), None);
+        }
+        assert!(Signing::make(&[(ISSUER.to_owned(), json!({"keys": 1}))].into()).is_err());
+    }
+}
