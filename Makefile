@@ -60,9 +60,9 @@ tests-p-to-z:
 tests-of-chaos:
 	hack/real-parts/with.sh kubernetes postgresql rabbitmq -- $(all_tests) --test chaos
 
-build: ## Leave release binaries in target/release, the node syncer's in target/node; STORES=aws: for the named secret stores only
+build: ## Leave release binaries in target/release, those of nodes in target/node; STORES=aws: for the named secret stores only
 	$(of_build) cargo build --locked --release --package pull-secret --package global-pull-secret $(of_stores)
-	$(of_build) cargo build --locked --profile node --package sync-global-pullsecret
+	$(of_build) cargo build --locked --profile node --package sync-global-pullsecret --package keyless-credential-provider
 
 lint: ## Check laws, generated pages, format, lints, docs and dependencies
 	cargo xtask ci
@@ -74,7 +74,7 @@ fmt: ## Format the code and write the generated pages
 	cargo fmt --all
 	cargo xtask gen
 
-BENCHES := parse job burst api preconditions sentinel nodes rotation syncer
+BENCHES := parse job burst api preconditions sentinel nodes rotation syncer keyless
 .PHONY: $(addprefix bench-,$(BENCHES)) bench-programs
 
 bench: $(addprefix bench-,$(or $(BENCH),$(BENCHES))) ## Measure against baselines in the same run; BENCH=api measures the API alone
@@ -99,6 +99,8 @@ bench-rotation: # CLUSTERS=100000 for that many
 	cargo bench --locked --package credentials --bench rotation
 bench-syncer:
 	hack/measure-syncer.sh
+bench-keyless:
+	hack/measure-keyless.py
 
 fuzz: export FUZZ_INPUTS ?= 1000000
 fuzz: ## Damage a million documents, searches, bodies, events, results and preconditions
@@ -111,16 +113,16 @@ install: ## Build, and install the programs in PREFIX/bin
 	@mkdir -p "$(DESTDIR)$(PREFIX)/bin" && test -w "$(DESTDIR)$(PREFIX)/bin" || \
 	  { echo "Error: cannot write to $(DESTDIR)$(PREFIX)/bin; choose another folder: make install PREFIX=$$HOME/.local" >&2; exit 1; }
 	@$(MAKE) --no-print-directory build
-	install -D --target-directory=$(DESTDIR)$(PREFIX)/bin target/release/pull-secret target/release/global-pull-secret target/node/sync-global-pullsecret
+	install -D --target-directory=$(DESTDIR)$(PREFIX)/bin target/release/pull-secret target/release/global-pull-secret target/node/sync-global-pullsecret target/node/keyless-credential-provider
 
 binary: ## Leave the release binary pull-secret in this folder
 	$(of_build) cargo build --locked --release --package pull-secret $(of_stores)
 	cp target/release/pull-secret pull-secret
 
-IMAGES := pull-secret global-pull-secret sync-global-pullsecret
+IMAGES := pull-secret global-pull-secret sync-global-pullsecret keyless-credential-provider
 image = $(IMAGE_REGISTRY)/$(IMAGE_NAME):$(IMAGE_TAG)
 
-image: ## Build the container image IMAGE_NAME: pull-secret, global-pull-secret or sync-global-pullsecret
+image: ## Build the container image IMAGE_NAME: pull-secret, global-pull-secret, sync-global-pullsecret or keyless-credential-provider
 	@echo "Building $(IMAGE_KIND)image $(image)..."
 	$(CONTAINER_TOOL) build --target $(IMAGE_NAME) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) \
 	  --build-arg BUILD_DATE=$(BUILD_DATE) --build-arg STORES="$(STORES)" -t $(image) -f Containerfile .
@@ -143,7 +145,7 @@ $(addprefix image-push-of-,$(IMAGES)): image-push-of-%:
 
 image-archives: build ## Assemble the images without a container tool, from Debian's packages; leave them in target/images
 	hack/image-archives.sh target/release target/images $(IMAGE_TAG) pull-secret global-pull-secret
-	hack/image-archives.sh target/node target/images $(IMAGE_TAG) sync-global-pullsecret
+	hack/image-archives.sh target/node target/images $(IMAGE_TAG) sync-global-pullsecret keyless-credential-provider
 
 clean: ## Remove what was built
 	cargo clean

@@ -4,7 +4,7 @@
 # `ctr images import` and `skopeo` read; equal inputs give an equal archive.
 #
 #   image-archives.sh FOLDER OUT [TAG] [NAME…]
-#                          FOLDER has the binaries; OUT gets NAME.tar for each NAME, by default all three. Prints a line each:
+#                          FOLDER has the binaries; OUT gets NAME.tar for each NAME, by default all four. Prints a line each:
 #                          the reference, its compressed size and the archive. An image above 25 MB is refused.
 #
 #   IMAGE_REGISTRY         the first part of the references instead of quay.io/openshift-hyperfleet
@@ -123,7 +123,8 @@ settings() {
     pull-secret) echo '"User": "1000", "Cmd": ["run-job", "pull-secret"]' ;;
     global-pull-secret) echo '"User": "1000", "Cmd": ["run"]' ;;
     sync-global-pullsecret) echo '"User": "0"' ;;
-    *) fail "the images are pull-secret, global-pull-secret and sync-global-pullsecret, not $1" ;;
+    keyless-credential-provider) echo '"User": "1000"' ;;
+    *) fail "the images are pull-secret, global-pull-secret, sync-global-pullsecret and keyless-credential-provider, not $1" ;;
   esac
 }
 
@@ -173,7 +174,7 @@ END
 (($# >= 2)) || fail "usage: image-archives.sh FOLDER OUT [TAG] [NAME…]"
 folder=$1 out=$2 tag=${3:-latest}
 names=("${@:4}")
-((${#names[@]})) || names=(pull-secret global-pull-secret sync-global-pullsecret)
+((${#names[@]})) || names=(pull-secret global-pull-secret sync-global-pullsecret keyless-credential-provider)
 need flock gzip readelf sha256sum strip tar
 mkdir -p "$out"
 get_base

@@ -22,7 +22,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Each binary, which is also a target of the Containerfile, and its folder in target/.
-BINARIES = {"pull-secret": "release", "global-pull-secret": "release", "sync-global-pullsecret": "node"}
+BINARIES = {"pull-secret": "release", "global-pull-secret": "release", "sync-global-pullsecret": "node",
+            "keyless-credential-provider": "node"}
 
 
 def fail(message):

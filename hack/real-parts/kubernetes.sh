@@ -121,7 +121,7 @@ start_all() {
   # The key that the server makes for its own certificate serves for ServiceAccount tokens as well: no openssl needed.
   token=$(od -An -N 16 -tx1 /dev/urandom | tr -d ' \n')
   echo "$token,admin,admin,\"system:masters\"" >"$run/tokens.csv"
-  local certificates=$run/certificates admission=()
+  local certificates=$run/certificates admission=(--enable-admission-plugins NodeRestriction)
   # With it tests prove that a ServiceAccount uses each of its rights.
   cat >"$run/audit.yaml" <<'END'
 apiVersion: audit.k8s.io/v1
@@ -131,7 +131,7 @@ rules:
 - {level: Metadata, userGroups: ["system:serviceaccounts"]}
 - {level: None}
 END
-  has "$bin" kube-controller-manager || admission=(--disable-admission-plugins ServiceAccount)
+  has "$bin" kube-controller-manager || admission+=(--disable-admission-plugins ServiceAccount)
   start kube-apiserver "$bin/kube-apiserver" --etcd-servers "$client" --cert-dir "$certificates" \
     --bind-address 127.0.0.1 --advertise-address 127.0.0.1 --secure-port "$port" \
     --token-auth-file "$run/tokens.csv" --authorization-mode RBAC --allow-privileged "${admission[@]}" \

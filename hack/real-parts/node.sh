@@ -25,6 +25,7 @@
 #                          Prints the new export lines
 #   node.sh down [NAME]    ends it and removes its data
 #
+# A test gives the kubelet further flags by a drop-in of its unit with Environment=KUBELET_EXTRA_ARGS=…, as kubeadm does.
 # Pods reach the API server at the service's address 10.96.0.1:443, and `kubectl logs` and `exec` work. The image
 # localhost/busybox:1 is on the node. Running `up` again is harmless; an instance of which a process has died is replaced.
 #
@@ -154,7 +155,7 @@ Type=notify
 Environment=AWS_EC2_METADATA_DISABLED=true
 ExecStartPre=/bin/sh -c 'echo start >>/var/lib/kubelet/starts'
 ExecStart=/opt/bin/kubelet --config=/etc/kubernetes/kubelet.yaml --kubeconfig=/etc/kubernetes/kubeconfig \
-  --hostname-override=localhost --node-ip=10.99.0.1
+  --hostname-override=localhost --node-ip=10.99.0.1 $KUBELET_EXTRA_ARGS
 StandardError=append:/var/log/kubelet.log
 Delegate=yes
 KillMode=process

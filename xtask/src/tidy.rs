@@ -41,6 +41,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("registry-account", &["daemon", "fleet-model"]),
     ("global-pull-secret", &["daemon", "docker-config", "fleet-model", "kubernetes", "registry-account"]),
     ("sync-global-pullsecret", &["daemon", "docker-config", "fleet-model"]),
+    ("keyless-credential-provider", &["fleet-model"]),
     ("database", &["daemon"]),
     ("hyperfleet-api", &["daemon", "database", "docker-config", "fleet-model"]),
     ("pull-secret-job", &["daemon", "docker-config", "fleet-model", "kubernetes", "secret-store"]),
@@ -295,7 +296,10 @@ mod tests {
         let containerfile = std::fs::read_to_string(root.join("Containerfile")).unwrap();
         let words: Vec<_> = containerfile.split_whitespace().collect();
         let packages: Vec<_> = words.windows(2).filter(|pair| pair[0] == "--package").map(|pair| pair[1]).collect();
-        assert_eq!(packages, ["pull-secret", "global-pull-secret", "sync-global-pullsecret"]);
+        assert_eq!(
+            packages,
+            ["pull-secret", "global-pull-secret", "sync-global-pullsecret", "keyless-credential-provider"]
+        );
         for package in packages {
             let arguments =
                 ["tree", "--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--package"];

@@ -47,6 +47,10 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Annotations of a Secret that clusters refer to", names: REFERENCED_ANNOTATIONS },
     Group { title: "Objects of a rotation, in the namespace of Jobs", names: ROTATION_OBJECTS },
     Group { title: "Metadata of an account at a registry", names: REGISTRY_METADATA },
+    Group {
+        title: "Annotation of a service account whose Pods pull without a pull secret",
+        names: SERVICE_ACCOUNT_ANNOTATIONS,
+    },
     Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
     Group { title: "Condition types that an adapter reports", names: condition::REPORTED },
     Group { title: "Condition types that the API concludes", names: condition::CONCLUDED },
@@ -68,6 +72,13 @@ names! {
     /// Our id of the credential that the account was made for: a UUID of version 7. An account without it, or with another one, is
     /// not taken over.
     METADATA_CREDENTIAL = "hyperfleet.io/credential";
+}
+
+names! {
+    /// The annotation of a service account whose Pods pull without a pull secret.
+    SERVICE_ACCOUNT_ANNOTATIONS:
+    /// The robot whose password the node gets for the service account's token, with its organization: `ORGANIZATION+ROBOT`.
+    ANNOTATION_ROBOT = "hyperfleet.io/registry-robot";
 }
 
 /// Suffix of the name of the Lease that keeps a Sentinel's position.

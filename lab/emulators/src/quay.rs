@@ -55,12 +55,14 @@ pub struct Quay {
 impl Quay {
     /// Makes the key that signs tokens, listens, and serves in a task of its own.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let signing = Signing::make()?;
+        let signing = Signing::make(&settings.issuers)?;
         let engine = Arc::new(Engine::new(&settings, signing, jiff::Timestamp::now));
         let fail = |source| StartError::Listen { address: settings.listen, source };
         let serving = Serving::listen(settings.listen).await.map_err(fail)?;
         let served = Arc::clone(&engine);
-        let running = serving.start(move |connection, request| rest::serve(Arc::clone(&served), connection, request));
+        let running = serving.start_with_form(paths::AUTH_PATH, move |connection, request| {
+            rest::serve(Arc::clone(&served), connection, request)
+        });
         let Settings { organization, service, tokens, .. } = settings;
         let token = tokens.into_iter().next();
         Ok(Self { engine, organization, service, token, running })
@@ -112,7 +114,7 @@ impl Quay {
     }
 
     /// A token of `subject` for `audience` with a lifetime of an hour, as a cluster's `issuer` would sign it. Quay fetches the
-    /// keys of an issuer; this server takes whatever was made here.
+    /// keys of an issuer; this server takes whatever was made here, and the tokens of [`Settings::issuers`].
     pub fn subject_token(&self, issuer: &str, subject: &str, audience: &str) -> String {
         self.engine.subject_token(issuer, subject, audience)
     }

@@ -19,4 +19,6 @@ names! {
     REGISTRY_PROBE = "pull-secret-probe";
     /// The node agent.
     SYNCER = "sync-global-pullsecret";
+    /// The kubelet's credential provider.
+    CREDENTIAL_PROVIDER = "keyless-credential-provider";
 }

@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Query;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HOST, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::channel::Channel;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use serde_json::{Value, json};
@@ -53,6 +53,10 @@ pub(crate) async fn serve(engine: Arc<Engine>, connection: Connection, request: 
 async fn answer(engine: &Engine, connection: Connection, request: http::Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let base = format!("http://{}", header(&head, &HOST));
+    // containerd asks with a form first, and goes on without one after this status.
+    if head.uri.path() == AUTH_PATH && !matches!(head.method, Method::GET | Method::HEAD) {
+        return document(405, &json!(null));
+    }
     let Some(routed) = route::route(&head.method, head.uri.path()) else {
         return refusal(&Refusal::not_found(), &base, engine);
     };

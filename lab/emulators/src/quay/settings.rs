@@ -1,6 +1,6 @@
 //! Settings of a server, its state as tests see it, and the calls that it has received.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub struct Settings {
     pub list_lag: Duration,
     /// Writes refused logins to the usage log (Quay's `ACTION_LOG_AUDIT_LOGIN_FAILURES`).
     pub audit_login_failures: bool,
+    /// The issuers of clusters' tokens with their keys (a JWK Set), which Quay would fetch from them.
+    pub issuers: BTreeMap<String, Value>,
     /// Scripted faults, in the order in which they are tried.
     pub faults: Vec<Fault>,
     /// Minimum time of every call.
@@ -116,6 +118,7 @@ impl Default for Settings {
             bearer_lifetime: Duration::from_hours(1),
             list_lag: Duration::ZERO,
             audit_login_failures: true,
+            issuers: BTreeMap::new(),
             faults: Vec::new(),
             latency: Duration::ZERO,
             clock_lag: Duration::ZERO,

@@ -31,3 +31,12 @@ async fn other_paths_are_not_found(#[case] method: &str, #[case] path: &str) {
     server.call(method, path, Value::Null).await.expect(404);
     assert_eq!(server.quay.calls(), []);
 }
+
+#[tokio::test]
+async fn tokens_are_asked_for_with_get_as_quay_has_it() {
+    let server = Server::plain().await;
+    let form = "host: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n";
+    let stream = TcpStream::connect(server.quay.address()).await.unwrap();
+    let reply = exchange_over(stream, "POST", "/v2/auth", "grant_type=password", form).await.unwrap();
+    assert_eq!((reply.status, server.quay.calls()), (405, Vec::new()));
+}

@@ -223,7 +223,8 @@ fn images_are_built_and_pushed_by_the_specifications_targets() {
             "images IMAGE_TAG=v1.0.0 IMAGE_REGISTRY=quay.io/myorg",
             "Building image quay.io/myorg/pull-secret:v1.0.0...\n\
              Building image quay.io/myorg/global-pull-secret:v1.0.0...\n\
-             Building image quay.io/myorg/sync-global-pullsecret:v1.0.0...\n",
+             Building image quay.io/myorg/sync-global-pullsecret:v1.0.0...\n\
+             Building image quay.io/myorg/keyless-credential-provider:v1.0.0...\n",
         ),
     ] {
         assert_eq!(make(arguments), (expected.to_owned(), String::new()), "{arguments}");

@@ -12,7 +12,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const BINARIES: [&str; 3] = ["pull-secret", "global-pull-secret", "sync-global-pullsecret"];
+const BINARIES: [&str; 4] =
+    ["pull-secret", "global-pull-secret", "sync-global-pullsecret", "keyless-credential-provider"];
 
 /// Each logs its call; `fail` names those that fail.
 const STAND_IN: &str = r#"#!/bin/sh
@@ -22,8 +23,8 @@ case " $FAIL " in *" $name-$1 "*) exit 1;; esac
 case "$name $1" in
   "make build") mkdir -p target/release target/node
     for binary in pull-secret global-pull-secret; do echo "$binary" > target/release/$binary; done
-    echo sync-global-pullsecret > target/node/sync-global-pullsecret;;
-  "cargo cyclonedx") for binary in pull-secret global-pull-secret sync-global-pullsecret; do
+    for binary in sync-global-pullsecret keyless-credential-provider; do echo "$binary" > target/node/$binary; done;;
+  "cargo cyclonedx") for binary in pull-secret global-pull-secret sync-global-pullsecret keyless-credential-provider; do
       echo '{"bomFormat": "CycloneDX"}' > crates/$binary/${binary}_bin.cdx.json; done;;
   "podman push") printf 'sha256:%064d' "$(grep -c 'podman push' "$CALLS")" > "$3";;
 esac
@@ -132,12 +133,12 @@ fn a_release_has_binaries_sboms_manifests_by_digest_provenance_and_signatures() 
     }
     let provenance: Value = serde_json::from_str(&checkout.released("provenance.json")).unwrap();
     let subjects = provenance["subject"].as_array().unwrap();
-    assert_eq!(subjects.len(), 6, "binaries and images: {subjects:?}");
+    assert_eq!(subjects.len(), 8, "binaries and images: {subjects:?}");
     assert!(subjects.iter().all(|subject| subject["digest"]["sha256"].as_str().unwrap().len() == 64));
     let calls = checkout.calls();
     let count = |call: &str| calls.lines().filter(|line| line.starts_with(call)).count();
     let counts = ["podman push", "cosign sign ", "cosign attest ", "cosign sign-blob "].map(count);
-    assert_eq!(counts, [3, 3, 6, 1], "{calls}");
+    assert_eq!(counts, [4, 4, 8, 1], "{calls}");
     assert!(calls.starts_with("cargo deny"), "{calls}");
 }
 
