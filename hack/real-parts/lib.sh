@@ -368,6 +368,10 @@ signal() {
   is_up || fail "'$name' is not running"
   read -r pid _ <"$run/$1.pid"
   kill -s "$2" "$pid"
+  # One thread takes the signal and stops the others: until it gets a processor, they go on.
+  [[ $2 != STOP ]] || while grep --quiet --invert-match '^State:.T' < <(grep --no-filename '^State:' "/proc/$pid/task/"*/status); do
+    sleep 0.01
+  done
 }
 
 start_again() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use daemon::retry::Transient as _;
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    ErrorKind, LiveVersion, NewVersion, Operation, SecretStore as _, VaultSettings, VaultStore, Version, VersionNumber,
+    ErrorKind, LiveVersion, NewVersion, Operation, SecretStore as _, StoreError, VaultSettings, VaultStore, Version,
+    VersionNumber,
 };
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinSet;
@@ -19,19 +20,27 @@ const WRITERS: usize = 20;
 /// Number of versions that each writer adds. A secret keeps 100.
 const EACH: usize = 4;
 
+/// The failures of all operations while the server is away. It is back before anything is asserted, since other tests need it.
+async fn failures_between(server: &OpenBao, store: &VaultStore, (away, back): (&str, &str)) -> Vec<StoreError> {
+    server.script(away).await;
+    let mut results = Vec::new();
+    for operation in OPERATIONS {
+        results.push(attempt(store, operation).await);
+    }
+    server.script(back).await;
+    results.into_iter().map(|result| result.unwrap_err()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sealed_server_is_unavailable_until_it_is_unsealed() {
     let Some(server) = OpenBao::alone().await else { return };
     let store = server.store();
     attempt(&store, Operation::Create).await.unwrap();
-    server.script("seal").await;
-    for operation in OPERATIONS {
-        let error = attempt(&store, operation).await.unwrap_err();
+    for error in failures_between(&server, &store, ("seal", "unseal")).await {
         assert_eq!((error.kind, error.is_transient()), (ErrorKind::Unavailable, true), "{error}");
         assert!(error.to_string().contains("sealed"), "{error}");
         assert_eq!(error.hint().as_deref(), Some("unseal the server"));
     }
-    server.script("unseal").await;
     attempt(&store, Operation::AddVersion).await.unwrap();
     attempt(&store, Operation::ReadVersion).await.unwrap();
 }
@@ -42,12 +51,9 @@ async fn a_silent_server_is_waited_for_as_long_as_one_call_may_take() {
     attempt(&server.store(), Operation::Create).await.unwrap();
     let settings = VaultSettings { call_timeout: Duration::from_millis(200), ..server.settings() };
     let store = VaultStore::connect(&settings).unwrap();
-    server.script("pause").await;
-    for operation in OPERATIONS {
-        let error = attempt(&store, operation).await.unwrap_err();
+    for error in failures_between(&server, &store, ("pause", "resume")).await {
         assert_eq!((error.kind, error.is_transient()), (ErrorKind::TimedOut, true), "{error}");
     }
-    server.script("resume").await;
     attempt(&server.store(), Operation::Find).await.unwrap();
 }
 
