@@ -197,13 +197,12 @@ async fn each_phase_has_its_way_back_until_the_last(#[case] kind: Kind) {
     assert_eq!(leaving.phases().await, [(Phase::Issued, 1), (Phase::Retired, 1)].into());
 }
 
-/// Two clusters have one credential of AMS: it lives until both are moved, and while one of them pulls with it.
-#[tokio::test]
-async fn a_shared_credential_lives_as_long_as_one_cluster_needs_it() {
+/// Two clusters have one credential of AMS, which is returned; only `cls-0000` uses ours for certain.
+async fn one_of_two_is_moved() -> (Leaving, Login) {
     let leaving = Leaving::new(Kind::Sqlite, 2, &[]).await.unwrap();
-    let world = &leaving.rig.world;
-    let shared = world.clusters.login(&leaving.clusters[0], HOST).unwrap();
-    world.clusters.put(&leaving.clusters[1], HOST, shared.clone());
+    let clusters = &leaving.rig.world.clusters;
+    let shared = clusters.login(&leaving.clusters[0], HOST).unwrap();
+    clusters.put(&leaving.clusters[1], HOST, shared.clone());
     leaving.import().await.unwrap();
     leaving.compare_for_days().await;
     leaving.issue().await;
@@ -211,6 +210,14 @@ async fn a_shared_credential_lives_as_long_as_one_cluster_needs_it() {
     let name = leaving.begin_to_move(2).await;
     leaving.move_all(&name, &["cls-0001"]).await;
     leaving.be_quiet();
+    (leaving, shared)
+}
+
+/// Two clusters have one credential of AMS: it lives until both are moved, and while one of them pulls with it.
+#[tokio::test]
+async fn a_shared_credential_lives_as_long_as_one_cluster_needs_it() {
+    let (leaving, shared) = one_of_two_is_moved().await;
+    let world = &leaving.rig.world;
     assert_eq!(leaving.retire("cls-0000", true).await.unwrap()[0].obstacle, Some(Obstacle::Shared));
     leaving.rig.live(&leaving.clusters[1]);
     for _turn in 0..20 {
@@ -229,17 +236,8 @@ async fn a_shared_credential_lives_as_long_as_one_cluster_needs_it() {
 /// A cluster that `ams.search` does not find any more may have the credential still; one that is deleted has not.
 #[tokio::test]
 async fn a_shared_credential_lives_while_a_cluster_that_is_not_compared_exists() {
-    let leaving = Leaving::new(Kind::Sqlite, 2, &[]).await.unwrap();
+    let (leaving, _shared) = one_of_two_is_moved().await;
     let world = &leaving.rig.world;
-    let shared = world.clusters.login(&leaving.clusters[0], HOST).unwrap();
-    world.clusters.put(&leaving.clusters[1], HOST, shared);
-    leaving.import().await.unwrap();
-    leaving.compare_for_days().await;
-    leaving.issue().await;
-    leaving.until_held(2).await;
-    let name = leaving.begin_to_move(2).await;
-    leaving.move_all(&name, &["cls-0001"]).await;
-    leaving.be_quiet();
     leaving.secrets.unlisted.lock().unwrap().insert("cls-0001".to_owned());
     leaving.shadow().await;
     assert_eq!(leaving.phases().await, [(Phase::Moved, 1)].into());
