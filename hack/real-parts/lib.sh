@@ -369,7 +369,7 @@ signal() {
   read -r pid _ <"$run/$1.pid"
   kill -s "$2" "$pid"
   # One thread takes the signal and stops the others: until it gets a processor, they go on.
-  [[ $2 != STOP ]] || while grep --quiet --invert-match '^State:.T' < <(grep --no-filename '^State:' "/proc/$pid/task/"*/status); do
+  [[ $2 != STOP ]] || while grep --quiet --invert-match '^State:.[TZ]' < <(grep --no-filename '^State:' "/proc/$pid/task/"*/status); do
     sleep 0.01
   done
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use daemon::environment::Environment;
 use daemon::log::causes;
-use database::sealed::Keyring;
+use database::sealed::{Keyring, key_beside};
 use database::{Database, DatabaseError};
 
 use crate::ledger::Ledger;
@@ -18,6 +18,12 @@ pub enum OpenError {
     /// There is none yet.
     #[error("there is no ledger {}: `pull-secret credentials serve` makes it", .0.display())]
     Absent(PathBuf),
+    /// The generated key beside it is gone.
+    #[error(
+        "the key {} of the ledger does not exist: restore it from the backup; if it is lost, `pull-secret credentials serve` makes \
+         another one and names what it cannot open", .0.display()
+    )]
+    NoKey(PathBuf),
     /// A setting that cannot be used, as a line for a message.
     #[error("{0}")]
     Setting(String),
@@ -41,14 +47,20 @@ pub fn open(plan: &Plan, environment: &impl Environment, keyring: Arc<Keyring>) 
     Ok(Ledger::new(database, keyring))
 }
 
-/// Opens the ledger that a service has made. Nothing is made, neither an embedded database nor a key beside one that does not exist.
+/// Opens the ledger that a service has made. Nothing is made, neither an embedded database nor the key beside it.
 ///
 /// # Errors
 ///
 /// [`OpenError`], also for a schema that is not up to date.
 pub async fn open_existing(plan: &Plan, environment: &impl Environment) -> Result<Ledger, OpenError> {
-    if let Some(file) = plan.settings.database.file().filter(|file| !file.exists()) {
-        return Err(OpenError::Absent(file.to_owned()));
+    if let Some(file) = plan.settings.database.file() {
+        let key = key_beside(file);
+        if !file.exists() {
+            return Err(OpenError::Absent(file.to_owned()));
+        }
+        if plan.settings.keys.is_empty() && !key.exists() {
+            return Err(OpenError::NoKey(key));
+        }
     }
     let keyring = plan.keyring().map_err(OpenError::Setting)?;
     let ledger = open(plan, environment, Arc::new(keyring)).map_err(OpenError::Setting)?;

@@ -38,12 +38,10 @@ impl Shadows<'_> {
     }
 
     async fn compare_if_due(&self) -> Result<(), ImportError> {
-        // Before the first import there is nothing to compare with.
-        if self.ledger.ams_import().await?.is_none() {
-            return Ok(());
-        }
         let (ledger, ams, sources) = (self.ledger, self.ams, self.sources);
-        if ledger.take_pass(PassKind::Shadow, INTERVAL, sources.now()).await? {
+        // Before the first import there is nothing to compare with.
+        let is_imported = ledger.ams_import().await?.is_some();
+        if is_imported && ledger.take_pass(PassKind::Shadow, INTERVAL, sources.now()).await? {
             let secrets = ApiPullSecrets::new(self.client.clone(), ams.search.clone());
             let parts = Shadow { ledger, secrets: &secrets, targets: &ams.targets, sources };
             let Shadowed { clusters, different } = shadow(&parts).await?;

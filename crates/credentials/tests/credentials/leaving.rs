@@ -282,6 +282,28 @@ async fn a_kill_at_any_call_is_survived(#[case] operation: Operation, #[case] ca
     assert_eq!(leaving.phases().await, [(Phase::Moved, 2), (Phase::Retired, 1)].into());
 }
 
+/// The service compares beside people: an import that is not done, and a second comparison, change nothing of what is known.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_comparison_beside_other_work_starts_no_time_anew(#[case] kind: Kind) {
+    let Some(leaving) = Leaving::new(kind, 6, &[]).await else { return };
+    leaving.import().await.unwrap();
+    leaving.compare_for_days().await;
+    leaving.ams.inject("listCredentials:hang@2".parse().unwrap());
+    let before = leaving.ams.counts()[Operation::List.name()];
+    tokio::select! {
+        result = leaving.import() => panic!("it hangs: {result:?}"),
+        () = leaving.ams.wait_for_calls(Operation::List, before + 2) => {}
+    }
+    for _round in 0..10 {
+        let (one, two) = tokio::join!(leaving.shadow(), leaving.shadow());
+        assert!(one.different.is_empty() && two.different.is_empty(), "{one:?} {two:?}");
+    }
+    assert_eq!(leaving.phases().await, [(Phase::Compared, 6)].into());
+}
+
 #[rstest]
 #[case(Kind::Sqlite)]
 #[case(Kind::Postgresql)]

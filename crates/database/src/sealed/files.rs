@@ -78,11 +78,16 @@ fn digest_key(file: &Path, setting: &str) -> Result<SecretSlice<u8>, String> {
     if bytes.expose_secret().len() < 32 { Err(format!("{setting}: must hold 32 bytes or more")) } else { Ok(bytes) }
 }
 
-/// Returns the key beside an embedded database: generated once, readable by its owner only.
-fn embedded_key(database: &Path) -> Result<SecretSlice<u8>, String> {
+/// Returns the file of the key that is generated beside an embedded database.
+pub fn key_beside(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(".key");
-    let path = PathBuf::from(name);
+    PathBuf::from(name)
+}
+
+/// Returns the key beside an embedded database: generated once, readable by its owner only.
+fn embedded_key(database: &Path) -> Result<SecretSlice<u8>, String> {
+    let path = key_beside(database);
     if !path.exists() {
         let bytes: [u8; 32] = rand::random();
         let made = daemon::file::create(&path, &bytes);

@@ -34,7 +34,7 @@ metrics! {
     OLDEST_ENTRY = Gauge "hyperfleet_credentials_oldest_entry" in Seconds by &["maker"];
     /// Clusters whose pull secret cannot be read: it is by reference, hidden from the service, or no credential document.
     UNREAD_PULL_SECRETS = Gauge "hyperfleet_credentials_unread_pull_secrets" by &[];
-    /// Clusters on their way from AMS, by phase; none without `ams.url` and before the first import.
+    /// Clusters on their way from AMS, by phase; none without `ams.url`.
     AMS_CLUSTERS = Gauge "hyperfleet_credentials_ams_clusters" by &["phase"];
     /// Passwords that another key than the first seals: until there are none, no key can be withdrawn.
     OLD_KEYS = Gauge "hyperfleet_credentials_passwords_on_old_keys" by &[];

@@ -12,6 +12,13 @@ use crate::ledger::claim::micros;
 use crate::ledger::handle::{Ledger, LedgerError};
 use crate::ledger::rows::{self, damaged};
 
+/// The columns of a comparison.
+const COMPARED: &str = "ams_clusters (cluster_id, incarnation, pass, looked, clean_since, differences)";
+
+/// A comparison takes the place of the one before.
+const AGAIN: &str = " WHERE TRUE ON CONFLICT (cluster_id) DO UPDATE SET incarnation = excluded.incarnation, pass = excluded.pass, \
+                     looked = excluded.looked, clean_since = excluded.clean_since, differences = excluded.differences";
+
 /// A host at which a cluster has had a credential of AMS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AmsUse {
@@ -54,15 +61,14 @@ impl Ledger {
             Some(vec![rows::text(entry.credential.as_ref()?), rows::text(id), rows::text(&entry.host)])
         };
         let mut write = self.database().begin().await?;
+        // First, as it locks the row: a comparison of a person may be at work beside that of the service.
+        let mut statements = Statements::new(write.dialect());
+        insert_or(&mut statements, COMPARED, vec![row], AGAIN);
+        statements.run(&mut write).await?;
         let mut parameters = Parameters::default();
         let key = parameters.add(rows::text(id));
         write.execute(format!("DELETE FROM ams_entries WHERE cluster_id = {key}"), parameters).await?;
-        let mut parameters = Parameters::default();
-        let key = parameters.add(rows::text(id));
-        write.execute(format!("DELETE FROM ams_clusters WHERE cluster_id = {key}"), parameters).await?;
         let mut statements = Statements::new(write.dialect());
-        let columns = "ams_clusters (cluster_id, incarnation, pass, looked, clean_since, differences)";
-        insert_rows(&mut statements, columns, vec![row]);
         let columns = "ams_entries (cluster_id, host, username, finding, credential)";
         insert_rows(&mut statements, columns, seen.entries.iter().map(entry).collect());
         let uses = seen.entries.iter().filter_map(of_ams).collect();

@@ -100,13 +100,14 @@ impl Ledger {
         rows.first().map(import_pass).transpose()
     }
 
-    /// Reads the credentials of AMS of these users that an import has seen, and that are not deleted.
+    /// Reads the credentials of AMS of these users that an import has seen, or one after it that has not read all (it may be at
+    /// work, or dead), and that are not deleted.
     pub async fn ams_of_users(&self, pass: i64, usernames: &[String]) -> Result<Vec<AmsCredential>, LedgerError> {
         let mut parameters = Parameters::default();
         let pass = parameters.add(Value::Number(pass));
         let users = parameters.one_of(self.database().dialect(), "username", usernames);
         let sql = format!(
-            "SELECT {COLUMNS} FROM ams_credentials WHERE pass = {pass} AND deleted IS NULL AND {users} ORDER BY id"
+            "SELECT {COLUMNS} FROM ams_credentials WHERE pass >= {pass} AND deleted IS NULL AND {users} ORDER BY id"
         );
         self.database().fetch(sql, parameters).await?.iter().map(credential).collect()
     }

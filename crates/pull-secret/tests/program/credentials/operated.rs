@@ -84,6 +84,10 @@ async fn explain_shows_the_accounts_of_a_cluster() {
     let without = explain(&rig, "cls-3", "table").await;
     assert!(without.contains("the ledger has none of this cluster"), "{without}");
     serving.child.kill().await.unwrap();
+    std::fs::remove_file(rig.path("credentials.db.key")).unwrap();
+    let keyless = explain(&rig, "cls-1", "table").await;
+    assert!(keyless.contains("the key credentials.db.key of the ledger does not exist"), "{keyless}");
+    assert!(!rig.path("credentials.db.key").exists(), "explain has made a key");
 }
 
 /// As docs/operations/backup.md has it: another robot for the cluster, and the former one is named and stays.
