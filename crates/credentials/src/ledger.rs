@@ -2,6 +2,7 @@
 
 mod advance;
 mod ams;
+mod chain;
 mod claim;
 mod entries;
 mod handle;

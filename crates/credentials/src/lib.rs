@@ -48,7 +48,7 @@
 //! | A cluster leaves AMS phase by phase; nothing of AMS is deleted while a cluster needs it; each way back works until the last. | `decide/tests/ams.rs`, `tests/credentials/leaving.rs` |
 //! | A lost key costs no cluster its credential. | `tests/credentials/secrecy.rs` |
 //! | An entry keeps its age as long as its credential is the same; a late look changes nothing. | `tests/credentials/entries.rs` |
-//! | Events are only ever added. | `tests/credentials/ledger.rs` |
+//! | Events are only ever added; one that was changed or removed all the same is found by its chain. | `tests/credentials/ledger.rs`, `tests/credentials/chain.rs` |
 //!
 //! ```
 //! use credentials::decide::{Pool, reserve};
@@ -58,6 +58,7 @@
 //! ```
 
 pub mod ams;
+pub mod chain;
 pub mod credential;
 pub mod decide;
 pub mod entries;

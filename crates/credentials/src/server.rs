@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::environment::Environment;
-use daemon::log::causes;
+use daemon::log::{AUDIT, causes};
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::serve::{Endpoint, ListenError};
@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::chain::Link;
 use crate::credential::RegistryName;
 use crate::entries::EntryDigests;
 use crate::ledger::{Advanced, Ledger, LedgerError};
@@ -34,6 +35,7 @@ use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
 use assign::Assignment;
 use entries::EntryPasses;
+use passes::repeat;
 use shadow::Shadows;
 
 pub use metered::{Failing, Metered};
@@ -53,6 +55,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(2);
 const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
 /// Interval of the steps of rotations.
 const ROTATE_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval of the links of the chain of events.
+const LINK_INTERVAL: Duration = Duration::from_mins(1);
 /// Interval of the passes that seal passwords anew.
 const REKEY_INTERVAL: Duration = Duration::from_mins(10);
 
@@ -285,11 +289,22 @@ impl Parts<'_> {
                 Shadows { ledger, client, ams, sources, metrics: self.metrics }.run(stop).await;
             }
         };
+        let links = repeat("link events", LINK_INTERVAL, stop, || self.link());
         let check = || self.check(&problems);
         let ready = self.readiness.poll(Duration::from_secs(1), check);
         let checkpoints = self.ledger().database().make_checkpoints();
         let (assigned, passed) = (join_all(assignments), passes.run(stop));
-        tokio::join!(assigned, passed, shadows, ready, checkpoints, self.measure(), self.reseal(), self.rotate());
+        tokio::join!(
+            assigned,
+            passed,
+            shadows,
+            links,
+            ready,
+            checkpoints,
+            self.measure(),
+            self.reseal(),
+            self.rotate()
+        );
     }
 
     async fn check(&self, problems: &[watch::Sender<Option<String>>]) -> Readiness {
@@ -304,6 +319,15 @@ impl Parts<'_> {
             [] => Readiness::Ready,
             lines => Readiness::NotReady(lines.join("; ")),
         }
+    }
+
+    /// Links the new events, and writes the link to the log, where it outlives the ledger.
+    async fn link(&self) -> Result<(), LedgerError> {
+        if let Some(Link { number, through, hash, .. }) = self.ledger().link_events(self.worker.sources.now()).await? {
+            let link = format!("{number}:{hash}");
+            tracing::info!(target: AUDIT, operation = "link events", link, through, "events linked");
+        }
+        Ok(())
     }
 
     async fn measure(&self) {

@@ -35,9 +35,10 @@ pub(crate) use ams::{
 pub(crate) use api::{ApiArguments, ApiCommand, ApiFlags, GrantsArguments, IdentityArguments, MigrateArguments};
 pub(crate) use context::{ContextCommand, ContextFlag, ContextOutput, ContextValues, SetArguments};
 pub(crate) use credentials::{
-    AttestArguments, CredentialArguments, CredentialsCommand, EntriesArguments, ListArguments, OrderArguments, Part,
-    RekeyLedgerArguments, RevokeArguments, RotationAbortArguments, RotationCommand, RotationRequestArguments,
-    RotationStatusArguments, SweepArguments as CredentialsSweepArguments, Target,
+    AttestArguments, CredentialArguments, CredentialsCommand, EntriesArguments, LedgerAuditCommand,
+    LedgerVerifyArguments, ListArguments, OrderArguments, Part, RekeyLedgerArguments, RevokeArguments,
+    RotationAbortArguments, RotationCommand, RotationRequestArguments, RotationStatusArguments,
+    SweepArguments as CredentialsSweepArguments, Target,
 };
 pub(crate) use credentials_flags::{CredentialsFlags, OrderFlags, RotationRules, RotationStartArguments};
 pub(crate) use doctor::DoctorArguments;

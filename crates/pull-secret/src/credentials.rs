@@ -2,6 +2,7 @@
 
 mod ams;
 mod ams_page;
+mod audit;
 mod common;
 mod entries;
 mod orders;
@@ -20,17 +21,26 @@ use credentials::server::Server;
 use credentials::settings::Plan;
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
+use daemon::log::AUDIT;
 use daemon::output;
 use fleet_model::names::trace::SERVICE_CREDENTIALS;
 use jiff::Timestamp;
 
 pub(crate) use common::plan_if_set;
 
-use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, ListArguments};
+use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, LedgerAuditCommand, ListArguments};
 
 /// The crates whose events are logged.
-const CRATES: &[&str] =
-    &["accounts_mgmt", "credentials", "daemon", "database", "hyperfleet_client", "pull_secret", "registry_account"];
+const CRATES: &[&str] = &[
+    AUDIT,
+    "accounts_mgmt",
+    "credentials",
+    "daemon",
+    "database",
+    "hyperfleet_client",
+    "pull_secret",
+    "registry_account",
+];
 
 /// Runs a command of `credentials`.
 pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCode> {
@@ -49,6 +59,7 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
             CredentialsCommand::Entries(arguments) => entries::entries(arguments).await,
             CredentialsCommand::Show(arguments) => show(arguments).await,
             CredentialsCommand::Events(arguments) => events(arguments).await,
+            CredentialsCommand::Audit(LedgerAuditCommand::Verify(arguments)) => audit::verify(arguments).await,
             CredentialsCommand::Replace(arguments) => orders::replace(arguments).await,
             CredentialsCommand::PutBack(arguments) => orders::put_back(arguments).await,
             CredentialsCommand::Ams(command) => ams::ams(command).await,

@@ -84,6 +84,12 @@ pub enum LedgerError {
          take it back with `pull-secret credentials ams back`"
     )]
     Held(CredentialId),
+    /// The newest link of the chain of events was changed.
+    #[error(
+        "the chain of events ends in link {0}, which was changed, or made without the ledger's key: run `pull-secret credentials audit \
+         verify`, and restore the ledger from a backup or keep a copy of it for an investigation"
+    )]
+    Chain(i64),
     /// The credential is beyond that.
     #[error("credential {0} is being retired or is over: nothing can be changed any more")]
     TooLate(CredentialId),

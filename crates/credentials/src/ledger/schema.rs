@@ -8,6 +8,7 @@ pub const COMPONENT: Component = Component {
     tables: &[
         "credentials",
         "credential_events",
+        "credential_event_links",
         "registry_budgets",
         "rotations",
         "rotation_members",

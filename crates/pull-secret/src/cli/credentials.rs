@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use credentials::chain::KnownLink;
 use credentials::credential::RegistryName;
 use credentials::rotation::RotationName;
 use credentials::state::State;
@@ -34,6 +35,9 @@ pub(crate) enum CredentialsCommand {
     Show(CredentialArguments),
     /// Print the events of a credential, oldest first
     Events(CredentialArguments),
+    /// Verify that the events of the ledger are those that were recorded
+    #[command(subcommand)]
+    Audit(LedgerAuditCommand),
     /// Give the cluster of a credential another one: it is published, and the old one retired when nodes use the new one
     ///
     /// The same order again prints the same one.
@@ -122,6 +126,29 @@ pub(crate) struct CredentialArguments {
     /// The credential
     pub(crate) id: CredentialId,
     /// A page for people, or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: OutputFormat,
+    #[command(flatten)]
+    pub(crate) flags: CredentialsFlags,
+}
+
+/// Commands about the chain of the ledger's events.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerAuditCommand {
+    /// Read all events and links of their chain, and name the first that was changed, added or removed
+    ///
+    /// Exits with 0 if there is none, with 1 if there is one. The keys of the ledger are needed. Who removes the newest links
+    /// together with their events is noticed only by a link that is kept elsewhere: give one of the service's log with --link.
+    Verify(LedgerVerifyArguments),
+}
+
+/// Arguments of `credentials audit verify`.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerVerifyArguments {
+    /// A link that the ledger must have, as the service's log has it; can be repeated
+    #[arg(long, value_name = "NUMBER:HASH")]
+    pub(crate) link: Vec<KnownLink>,
+    /// Lines for people, or JSON
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: OutputFormat,
     #[command(flatten)]

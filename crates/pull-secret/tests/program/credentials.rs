@@ -264,10 +264,29 @@ async fn look_at_everything(rig: &Rig, serving: &Serving, id: &str, robot: &str)
     let actions: BTreeSet<&str> =
         events.as_array().unwrap().iter().filter_map(|event| event["action"].as_str()).collect();
     assert!(actions.is_superset(&["Create", "Permit", "Probe", "Publish"].into()), "{events}");
+    verify_events(rig).await;
     let nothing = rig.run(&["list", "--older-than=720h", "--output=json"]).await;
     assert_eq!(nothing.json(), Value::Array(Vec::new()));
     let dump = rig.run(&["config-dump"]).await;
     assert!(dump.code == Some(0) && dump.stdout.contains("registries"), "{}{}", dump.stdout, dump.stderr);
+}
+
+/// The service has made a link; one that is only claimed is missing.
+async fn verify_events(rig: &Rig) {
+    let link = until("the service has made a link", async || {
+        let verified = rig.run(&["audit", "verify", "--output=json"]).await;
+        assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
+        let newest = verified.json()["newest"].clone();
+        newest.is_object().then(|| format!("{}:{}", newest["number"], newest["hash"].as_str().unwrap()))
+    })
+    .await;
+    let kept = rig.run(&["audit", "verify", "--link", &link]).await;
+    assert!(kept.code == Some(0) && kept.stdout.contains("unbroken"), "{}{}", kept.stdout, kept.stderr);
+    let claimed = format!("99999:hmac-sha256:{}", "0".repeat(64));
+    let missing = rig.run(&["audit", "verify", "--link", &claimed]).await;
+    assert!(missing.code == Some(1) && missing.stdout.contains("link 99999 is missing"), "{}", missing.stdout);
+    let malformed = rig.run(&["audit", "verify", "--link", "99999"]).await;
+    assert!(malformed.code == Some(2) && malformed.stderr.contains("NUMBER:HASH"), "{}", malformed.stderr);
 }
 
 /// The entry that the service has made, and those that it has not.

@@ -54,6 +54,19 @@ $$;
 CREATE TRIGGER credential_events_stay BEFORE UPDATE OR DELETE ON credential_events
 FOR EACH ROW EXECUTE FUNCTION credential_events_are_kept();
 
+-- The hash chain of the events. A link covers those after the link before it, through the event of that number; `seal` is nothing,
+-- sealed for this link.
+CREATE TABLE credential_event_links (
+  number  BIGINT PRIMARY KEY,
+  through BIGINT NOT NULL,
+  time    BIGINT NOT NULL,
+  hash    TEXT NOT NULL,
+  seal    TEXT NOT NULL
+);
+
+CREATE TRIGGER credential_event_links_stay BEFORE UPDATE OR DELETE ON credential_event_links
+FOR EACH ROW EXECUTE FUNCTION credential_events_are_kept();
+
 -- The calls of each registry, shared by all replicas.
 CREATE TABLE registry_budgets (
   registry      TEXT COLLATE "C" PRIMARY KEY,

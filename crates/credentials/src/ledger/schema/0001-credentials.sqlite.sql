@@ -51,6 +51,21 @@ BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END;
 CREATE TRIGGER credential_events_remain BEFORE DELETE ON credential_events
 BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END;
 
+-- The hash chain of the events. A link covers those after the link before it, through the event of that number; `seal` is nothing,
+-- sealed for this link.
+CREATE TABLE credential_event_links (
+  number  INTEGER PRIMARY KEY,
+  through INTEGER NOT NULL,
+  time    INTEGER NOT NULL,
+  hash    TEXT NOT NULL,
+  seal    TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER credential_event_links_stay BEFORE UPDATE ON credential_event_links
+BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END;
+CREATE TRIGGER credential_event_links_remain BEFORE DELETE ON credential_event_links
+BEGIN SELECT RAISE(ABORT, 'events are only ever added'); END;
+
 -- The calls of each registry, shared by all replicas.
 CREATE TABLE registry_budgets (
   registry      TEXT PRIMARY KEY,
