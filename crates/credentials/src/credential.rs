@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use fleet_model::Generation;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use registry_account::name::{AccountName, CredentialId};
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,8 @@ pub struct Record {
     pub held: bool,
     /// A person's order.
     pub order: Option<Order>,
+    /// The order to revoke it that waits for another person's; see [`Approval::AnotherPerson`].
+    pub revocation_request: Option<Order>,
     /// The evidence.
     pub evidence: Evidence,
 }
@@ -200,6 +202,18 @@ pub enum Retire {
     WhenAdopted,
 }
 
+/// The condition for a revocation at once, which takes a credential from the nodes that use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// One person orders it.
+    None,
+    /// Another person orders it as well, within [`APPROVED_WITHIN`].
+    AnotherPerson,
+}
+
+/// Time after which a request that was not approved has lapsed.
+pub const APPROVED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
 /// The source of the evidence about nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -217,6 +231,8 @@ pub struct Policy {
     pub retire: Retire,
     /// The evidence about nodes.
     pub nodes: NodesEvidence,
+    /// The condition for a revocation.
+    pub revocation: Approval,
     /// Time without a pull after which an old credential counts as quiet.
     pub quiet: Duration,
     /// Time after the publication from which on missing evidence is named as such.
@@ -242,6 +258,7 @@ impl Default for Policy {
         Self {
             retire: Retire::Manual,
             nodes: NodesEvidence::Required,
+            revocation: Approval::None,
             quiet: HOUR * 24,
             deadline: HOUR * 24,
             interval: MINUTE * 5,

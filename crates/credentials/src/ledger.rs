@@ -24,6 +24,6 @@ pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};
 pub use model::{
     Advance, Advanced, Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, NewRotation, Outcome,
-    Password, PoolCounts, Refill, Reservation, RotationRequest, Slot, Start, Started, Statement,
+    Password, PoolCounts, Refill, Reservation, Revocation, RotationRequest, Slot, Start, Started, Statement,
 };
 pub use rekey::Rekeyed;

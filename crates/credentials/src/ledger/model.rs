@@ -216,6 +216,15 @@ pub struct KnownAccount {
     pub state: State,
 }
 
+/// The effect of an order to revoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    /// The credential is revoked before all other work.
+    Ordered,
+    /// It is revoked when another person orders it as well.
+    Requested,
+}
+
 /// A part of the evidence that a person attests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attested {

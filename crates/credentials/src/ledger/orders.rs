@@ -1,13 +1,14 @@
 //! Orders and attestations of people.
 
 use database::{Dialect, Parameters, Transaction};
+use jiff::Timestamp;
 use registry_account::name::CredentialId;
 
 use super::handle::{Ledger, LedgerError, add_event};
-use super::model::{Attested, Fresh, Outcome, Slot, Statement};
+use super::model::{Attested, Fresh, Outcome, Revocation, Slot, Statement};
 use super::rows::{self, COLUMNS, NewEvent};
 use super::write::wake;
-use crate::credential::{Credential, Order, Proof};
+use crate::credential::{APPROVED_WITHIN, Approval, Credential, Order, Proof};
 use crate::reason::Reason;
 use crate::state::{Lane, State};
 
@@ -47,17 +48,40 @@ impl Ledger {
         self.assign(&slot, fresh, statement.actor, statement.now).await
     }
 
-    /// Records a person's order to revoke a credential at once, whatever uses it. The first such order stays.
-    pub async fn revoke(&self, id: CredentialId, statement: &Statement<'_>) -> Result<(), LedgerError> {
-        let known = self.get(id).await?.ok_or(LedgerError::Absent(id))?;
-        if known.record.order.is_some_and(|order| order.break_glass) {
-            return Ok(());
+    /// Records a person's order to revoke a credential at once, whatever uses it. The first such order stays. Where another person
+    /// has to approve it, the first one's is a request, which stays until it has lapsed.
+    pub async fn revoke(
+        &self,
+        id: CredentialId,
+        approval: Approval,
+        statement: &Statement<'_>,
+    ) -> Result<Revocation, LedgerError> {
+        let known = self.get(id).await?.ok_or(LedgerError::Absent(id))?.record;
+        if known.order.is_some_and(|order| order.break_glass) {
+            return Ok(Revocation::Ordered);
         }
-        self.change(id, "OrderRevocation", Reason::BreakGlass, statement, |credential| {
-            credential.record.order = Some(order(statement, true));
-            !credential.state.is_over()
-        })
-        .await
+        let waiting = known.revocation_request.filter(|request| is_waiting(request, statement.now));
+        match (approval, waiting) {
+            (Approval::AnotherPerson, Some(request)) if request.actor == statement.actor => Ok(Revocation::Requested),
+            (Approval::AnotherPerson, None) => {
+                self.change(id, "RequestRevocation", Reason::Ordered, statement, |credential| {
+                    let request = &mut credential.record.revocation_request;
+                    *request = request.take().filter(|request| is_waiting(request, statement.now));
+                    request.get_or_insert_with(|| order(statement, true));
+                    !credential.state.is_over()
+                })
+                .await?;
+                Ok(Revocation::Requested)
+            }
+            (Approval::AnotherPerson, Some(_)) | (Approval::None, _) => {
+                self.change(id, "OrderRevocation", Reason::BreakGlass, statement, |credential| {
+                    credential.record.order = Some(order(statement, true));
+                    !credential.state.is_over()
+                })
+                .await?;
+                Ok(Revocation::Ordered)
+            }
+        }
     }
 
     /// Records a part of the evidence that a person attests.
@@ -116,6 +140,11 @@ impl Ledger {
 fn is_on_its_way_out(credential: &Credential) -> bool {
     let is_revoked = credential.record.order.as_ref().is_some_and(|order| order.break_glass);
     is_revoked || credential.state == State::Retiring || credential.state.is_over()
+}
+
+/// Returns true for a request that has not lapsed.
+fn is_waiting(request: &Order, now: Timestamp) -> bool {
+    now.duration_since(request.at) < APPROVED_WITHIN
 }
 
 pub(super) fn order(statement: &Statement<'_>, break_glass: bool) -> Order {

@@ -9,7 +9,7 @@ use daemon::settings::duration;
 use registry_account::{AccountError, Image, NamePrefix, QuayRegistry, QuaySettings, QuayToken};
 use serde::Deserialize;
 
-use crate::credential::{NodesEvidence, Policy, RegistryName, Retire};
+use crate::credential::{Approval, NodesEvidence, Policy, RegistryName, Retire};
 use crate::run::Served;
 
 /// Time limit of a call of a registry, all its requests included.
@@ -84,6 +84,8 @@ pub struct PolicySettings {
     pub retire: Option<RetireSetting>,
     /// The source of the evidence about nodes: `required` (default) or `renounced`.
     pub nodes: Option<NodesSetting>,
+    /// The condition for a revocation at once: `none` (default) or `another_person`.
+    pub revocation: Option<ApprovalSetting>,
     /// See [`Policy::quiet`].
     pub quiet: Option<String>,
     /// See [`Policy::deadline`].
@@ -116,6 +118,16 @@ pub enum NodesSetting {
     Required,
     /// No system of the fleet reports nodes.
     Renounced,
+}
+
+/// See [`Approval`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalSetting {
+    /// One person orders it.
+    None,
+    /// Another person orders it as well.
+    AnotherPerson,
 }
 
 /// A registry, checked.
@@ -265,6 +277,10 @@ impl PolicySettings {
             nodes: match self.nodes {
                 Some(NodesSetting::Renounced) => NodesEvidence::Renounced,
                 Some(NodesSetting::Required) | None => NodesEvidence::Required,
+            },
+            revocation: match self.revocation {
+                Some(ApprovalSetting::AnotherPerson) => Approval::AnotherPerson,
+                Some(ApprovalSetting::None) | None => Approval::None,
             },
             quiet: checks.duration("quiet", self.quiet.as_ref(), default.quiet),
             deadline: checks.duration("deadline", self.deadline.as_ref(), default.deadline),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rstest::rstest;
 
 use super::*;
-use crate::credential::{NodesEvidence, Policy, Retire};
+use crate::credential::{Approval, NodesEvidence, Policy, Retire};
 
 const QUAY: &str = "{name: quay, type: quay, url: https://quay.io, organization: fleet, team: pullers, \
                     token_file: /run/quay/token, image: fleet/release}";
@@ -35,7 +35,7 @@ fn everything_can_be_set() {
     let given = QUAY.replace(
         "image: fleet/release}",
         "host: 'quay.io:443', image: 'fleet/release:4.19', prefix: fl, pool: 7, calls_per_minute: 30, search: \"labels.a = 'b'\", \
-         description: text, policy: {retire: when_adopted, nodes: renounced, quiet: 48h, deadline: 1h, interval: 1m, fresh: 2m, \
+         description: text, policy: {retire: when_adopted, nodes: renounced, revocation: another_person, quiet: 48h, deadline: 1h, interval: 1m, fresh: 2m, \
          resync: 12h, late: 20m}}",
     );
     let variables = Variables::from([
@@ -49,6 +49,7 @@ fn everything_can_be_set() {
     let expected = Policy {
         retire: Retire::WhenAdopted,
         nodes: NodesEvidence::Renounced,
+        revocation: Approval::AnotherPerson,
         quiet: minutes(48 * 60),
         deadline: minutes(60),
         interval: minutes(1),

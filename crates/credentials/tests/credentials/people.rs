@@ -1,10 +1,10 @@
 //! Orders and attestations of people, and the clusters that are named to them.
 
-use credentials::credential::{Credential, NodesEvidence, Retire};
-use credentials::ledger::{Attested, Filter, LedgerError, Statement};
+use credentials::credential::{Approval, Credential, NodesEvidence, Retire};
+use credentials::ledger::{Attested, Filter, LedgerError, Revocation, Statement};
 use credentials::reason::Reason;
 use credentials::state::State;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use registry_account::Registry as _;
 use rstest::rstest;
 
@@ -87,7 +87,7 @@ async fn what_replaces_a_revoked_one_lives(#[case] kind: Kind) {
     rig.until(&worker, &cluster, second.id, State::Published).await;
     *rig.world.may_delete_in_use.lock().unwrap() = true;
     for reason in ["a leak", "again"] {
-        worker.ledger.revoke(second.id, &ann(&rig, reason)).await.unwrap();
+        worker.ledger.revoke(second.id, Approval::None, &ann(&rig, reason)).await.unwrap();
     }
     assert_eq!(rig.get(second.id).await.record.order.unwrap().reason, "a leak");
     for old in [&first, &second] {
@@ -121,7 +121,7 @@ async fn break_glass_revokes_at_once_and_is_recorded(#[case] kind: Kind) {
     rig.until(&worker, &cluster, leaked.id, State::Adopted).await;
     *rig.world.may_delete_in_use.lock().unwrap() = true;
     let ordered: Timestamp = rig.world.registry.now();
-    worker.ledger.revoke(leaked.id, &ann(&rig, "the password is on the internet")).await.unwrap();
+    worker.ledger.revoke(leaked.id, Approval::None, &ann(&rig, "the password is on the internet")).await.unwrap();
     for _turn in 0..TURNS {
         if rig.get(leaked.id).await.state == State::WaitedOut {
             break;
@@ -258,4 +258,44 @@ async fn a_copied_pull_secret_gets_an_account_of_its_own(#[case] kind: Kind) {
     rig.until(&worker, &copy, second.id, State::Adopted).await;
     let named = |cluster| rig.world.clusters.login(cluster, host).unwrap().username;
     assert!(named(&copy).ends_with(second.account.as_str()) && named(&original).ends_with(first.account.as_str()));
+}
+
+/// Orders to revoke, at minutes after the first one, and their effects.
+#[rstest]
+#[case::one_person(Approval::None, &[(0, "ann", Revocation::Ordered)])]
+#[case::another_person(Approval::AnotherPerson, &[(0, "ann", Revocation::Requested), (59, "bob", Revocation::Ordered)])]
+#[case::the_same_person(Approval::AnotherPerson, &[(0, "ann", Revocation::Requested), (1, "ann", Revocation::Requested)])]
+#[case::too_late(Approval::AnotherPerson, &[(0, "ann", Revocation::Requested), (60, "bob", Revocation::Requested)])]
+#[case::approved_again(
+    Approval::AnotherPerson,
+    &[(0, "ann", Revocation::Requested), (60, "bob", Revocation::Requested), (61, "ann", Revocation::Ordered)]
+)]
+#[case::ordered_already(
+    Approval::AnotherPerson,
+    &[(0, "ann", Revocation::Requested), (1, "bob", Revocation::Ordered), (2, "ann", Revocation::Ordered)]
+)]
+#[tokio::test]
+async fn a_revocation_may_need_another_person(
+    #[case] approval: Approval,
+    #[case] orders: &[(i64, &str, Revocation)],
+    #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
+) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let id = rig.assign(&rig.cluster("cls-1"), None).await.id;
+    let (ledger, begin) = (rig.database.ledger(&[1]), rig.world.registry.now());
+    for (minute, actor, effect) in orders {
+        let now = begin + SignedDuration::from_mins(*minute);
+        let statement = Statement { actor, reason: "a leak", now };
+        assert_eq!(ledger.revoke(id, approval, &statement).await.unwrap(), *effect, "{actor} at minute {minute}");
+        let is_ordered = rig.get(id).await.record.order.is_some_and(|order| order.break_glass);
+        assert_eq!(is_ordered, *effect == Revocation::Ordered, "{actor} at minute {minute}");
+    }
+    let events = ledger.events(id).await.unwrap();
+    let people = |action: &str| {
+        let of = events.iter().filter(|event| event.action == action);
+        of.map(|event| event.actor.clone()).collect::<Vec<_>>()
+    };
+    let first = |effect| orders.iter().filter(move |order| order.2 == effect).map(|order| order.1);
+    assert_eq!(people("OrderRevocation"), first(Revocation::Ordered).take(1).collect::<Vec<_>>());
+    assert!(people("RequestRevocation").iter().all(|actor| first(Revocation::Requested).any(|one| one == actor)));
 }

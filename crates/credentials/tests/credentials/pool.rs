@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use credentials::credential::Approval;
 use credentials::decide::Eta;
 use credentials::ledger::Statement;
 use credentials::reason::Reason;
@@ -125,7 +126,7 @@ async fn a_revocation_at_once_is_tried_at_a_registry_that_is_exhausted() {
     rig.until(&worker, &cluster, first.id, State::Adopted).await;
     let statement = Statement { actor: "ann", reason: "leaked", now: rig.world.registry.now() };
     *rig.world.may_delete_in_use.lock().unwrap() = true;
-    worker.ledger.revoke(first.id, &statement).await.unwrap();
+    worker.ledger.revoke(first.id, Approval::None, &statement).await.unwrap();
     rig.world.registry.inject(Operation::Delete, Fault::Before(ErrorKind::QuotaExceeded));
     while rig.get(first.id).await.reason != Reason::RateLimited {
         rig.turn(&worker).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use credentials::credential::{ClusterRef, Credential};
+use credentials::credential::{Approval, ClusterRef, Credential};
 use credentials::ledger::{LedgerError, NewRotation, RotationRequest, Statement};
 use credentials::reason::Reason;
 use credentials::rotation::{Candidate, Rotation, RotationName, RotationPhase, RotationPlan, RotationReason, Standing};
@@ -256,7 +256,7 @@ async fn what_is_revoked_or_over_is_not_put_back(#[case] kind: Kind) {
     while fleet.members(&name, Standing::InProgress).await.is_empty() {
         fleet.worker.rotate(&Rig::registry()).await.unwrap();
     }
-    ledger.revoke(fleet.first[0].id, &fleet.statement("leaked")).await.unwrap();
+    ledger.revoke(fleet.first[0].id, Approval::None, &fleet.statement("leaked")).await.unwrap();
     let refused = ledger.put_back(fleet.first[0].id, &fleet.statement("a mistake")).await;
     assert!(matches!(refused, Err(LedgerError::TooLate(_))), "{refused:?}");
     ledger.ask(&name, RotationRequest::Abort { put_back: true }, &fleet.statement("wrong")).await.unwrap();

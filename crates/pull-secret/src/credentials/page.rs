@@ -82,6 +82,9 @@ pub(super) fn show(credential: &Credential, successor: Option<&Successor>, forma
     }
     times(&mut text, record);
     evidence(&mut text, &record.evidence);
+    if let Some(Order { actor, reason, at, .. }) = &record.revocation_request {
+        let _infallible = writeln!(text, "REQUEST     revoke at once, by {} at {at}: {}", plain(actor), plain(reason));
+    }
     if let Some(Order { actor, reason, at, break_glass }) = &record.order {
         let kind = if *break_glass { "revoke at once" } else { "retire" };
         let _infallible = writeln!(text, "ORDER       {kind}, by {} at {at}: {}", plain(actor), plain(reason));

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use credentials::credential::{Credential, RegistryName};
-use credentials::ledger::{Filter, Ledger, LedgerError, Statement};
+use credentials::credential::{Approval, Credential, RegistryName};
+use credentials::ledger::{Filter, Ledger, LedgerError, Revocation, Statement};
 use credentials::settings::Plan;
 use daemon::output;
 use jiff::Timestamp;
@@ -34,12 +34,14 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
     let now = Timestamp::now();
     let statement = Statement { actor: &actor, reason: &order.reason, now };
     let lives = token_lives(&plan)?;
-    let mut revoked = Vec::new();
+    let (mut revoked, mut requested) = (Vec::new(), 0_usize);
     for mut credential in found {
         if yes && !credential.state.is_over() {
-            match ledger.revoke(credential.id, &statement).await {
+            let approval = approval(&plan, &credential.registry);
+            match ledger.revoke(credential.id, approval, &statement).await {
+                Ok(Revocation::Requested) => requested += 1,
                 // The service was faster.
-                Ok(()) | Err(LedgerError::TooLate(_)) => {}
+                Ok(Revocation::Ordered) | Err(LedgerError::TooLate(_)) => {}
                 Err(error) => return Err(error.into()),
             }
             credential = common::find(&ledger, credential.id).await?;
@@ -48,9 +50,15 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
         revoked.push(Revoked { credential, tokens_until });
     }
     print(&revoked, format)?;
+    if requested > 0 {
+        output::note(format_args!(
+            "{requested} are requested and not revoked yet: another person has to run the same command within an hour"
+        ));
+    }
     output::note(match (yes, revoked.is_empty()) {
         (_, true) => "there is nothing to revoke",
         (false, _) => "nothing was changed: add --yes",
+        (true, _) if requested == revoked.len() => "nothing is revoked yet",
         (true, _) => {
             "recorded: the service deletes the accounts before all other work; the same command without --yes shows when the \
              registry has refused each password (REFUSED)"
@@ -81,6 +89,12 @@ fn without_replacements(mut found: Vec<Credential>) -> Vec<Credential> {
     let revoked: Vec<CredentialId> = found.iter().filter(|found| is_revoked(found)).map(|found| found.id).collect();
     found.retain(|found| is_revoked(found) || found.replaces.is_none_or(|replaced| !revoked.contains(&replaced)));
     found
+}
+
+/// Returns the condition for revocations at a registry.
+fn approval(plan: &Plan, registry: &RegistryName) -> Approval {
+    let planned = plan.registries.iter().find(|planned| planned.name == *registry);
+    planned.map_or(Approval::None, |planned| planned.policy.revocation)
 }
 
 fn token_lives(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Duration>> {
