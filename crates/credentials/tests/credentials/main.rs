@@ -4,6 +4,7 @@
 
 mod database;
 mod entries;
+mod harbor;
 mod kills;
 mod leaving;
 mod leaving_rig;
