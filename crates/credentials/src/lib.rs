@@ -20,6 +20,7 @@
 //!   as a [`reason::Reason`]; no timer alone revokes.
 //! - [`decide::budget`] shares the calls of a registry among lanes; [`decide::pool`] keeps the pool full with what is left.
 //! - [`publish::ApiClusters`] writes the entry of one registry into `spec.pullSecret.data` and leaves everything else as it is.
+//! - [`registry::AnyRegistry`] is a registry of any kind that the settings can name.
 //! - [`server::Server`] runs the worker on the registries of [`settings::Plan`], and gives each cluster that a registry's search finds
 //!   its first credential: from the change stream at once, from complete lists what was missed. `pull-secret credentials` is the
 //!   program.
@@ -48,6 +49,7 @@
 //! | A cluster leaves AMS phase by phase; nothing of AMS is deleted while a cluster needs it; each way back works until the last. | `decide/tests/ams.rs`, `tests/credentials/leaving.rs` |
 //! | A lost key costs no cluster its credential. | `tests/credentials/secrecy.rs` |
 //! | An entry keeps its age as long as its credential is the same; a late look changes nothing. | `tests/credentials/entries.rs` |
+//! | At Harbor, which shows a password once, a cluster gets an account after a lost answer, too. | `tests/credentials/harbor.rs` |
 //! | Events are only ever added; one that was changed or removed all the same is found by its chain. | `tests/credentials/ledger.rs`, `tests/credentials/chain.rs` |
 //!
 //! ```
@@ -66,6 +68,7 @@ pub mod ledger;
 pub mod metrics;
 pub mod publish;
 pub mod reason;
+pub mod registry;
 pub mod rotation;
 pub mod run;
 pub mod server;

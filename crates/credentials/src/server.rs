@@ -20,7 +20,7 @@ use database::sealed::Keyring;
 use futures_util::future::join_all;
 use hyperfleet_client::{Client, SetupError};
 use prometheus_client::registry::Registry;
-use registry_account::{AccountError, QuayRegistry};
+use registry_account::AccountError;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,7 @@ use crate::entries::EntryDigests;
 use crate::ledger::{Advanced, Ledger, LedgerError};
 use crate::metrics::{Metrics, OpenRotation, PoolLevel};
 use crate::publish::ApiClusters;
+use crate::registry::AnyRegistry;
 use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
 use assign::Assignment;
@@ -68,7 +69,7 @@ const UNREAD: &str = "the clusters were not read yet";
 pub struct Server {
     plan: Plan,
     client: Client,
-    worker: Worker<Metered<QuayRegistry>, ApiClusters>,
+    worker: Worker<Metered<AnyRegistry>, ApiClusters>,
     keyring: Arc<Keyring>,
     metrics: Metrics,
     failing: Failing,
@@ -206,7 +207,7 @@ async fn cut_off(stop: &CancellationToken, closing: &CancellationToken) {
 struct Parts<'a> {
     plan: &'a Plan,
     client: &'a Client,
-    worker: &'a Worker<Metered<QuayRegistry>, ApiClusters>,
+    worker: &'a Worker<Metered<AnyRegistry>, ApiClusters>,
     keyring: &'a Keyring,
     metrics: &'a Metrics,
     failing: &'a Failing,

@@ -1,6 +1,8 @@
 //! Reads the settings of the credentials service, checks them, and makes a plan of them.
 
 mod ams;
+mod checks;
+mod policy;
 mod registry;
 mod shape;
 pub mod table;
@@ -16,7 +18,8 @@ use database::sealed::{KeyFiles, Keyring};
 
 pub use ams::AmsPlan;
 pub use daemon::settings::common::Address;
-pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistryPlan, RegistrySettings, RetireSetting};
+pub use policy::{NodesSetting, PolicySettings, RetireSetting};
+pub use registry::{RegistryKind, RegistryPlan, RegistrySettings};
 pub use shape::{Ams, Clients, ClusterSettings, Settings};
 pub use table::CONFIG_VARIABLE;
 
@@ -112,7 +115,7 @@ impl Settings {
             }
             let Some(plan) = registry.plan(index, faults) else { continue };
             // A pull secret has one entry for a host.
-            let shares = |other: &&RegistryPlan| other.quay.host() == plan.quay.host();
+            let shares = |other: &&RegistryPlan| other.client.host() == plan.client.host();
             if let Some(other) = plans.iter().find(shares)
                 && (other.search.is_none() || plan.search.is_none())
             {
@@ -120,7 +123,7 @@ impl Settings {
                     "registries[{index}].search: registry {} has the host {} too, and a pull secret has one entry for a host: \
                      give both a search, so that no cluster is in both",
                     other.name,
-                    plan.quay.host()
+                    plan.client.host()
                 ));
             }
             plans.push(plan);

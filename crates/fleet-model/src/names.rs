@@ -47,6 +47,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Annotations of a Secret that clusters refer to", names: REFERENCED_ANNOTATIONS },
     Group { title: "Objects of a rotation, in the namespace of Jobs", names: ROTATION_OBJECTS },
     Group { title: "Metadata of an account at a registry", names: REGISTRY_METADATA },
+    Group { title: "Description of an account at a registry without metadata", names: REGISTRY_DESCRIPTIONS },
     Group {
         title: "Annotation of a service account whose Pods pull without a pull secret",
         names: SERVICE_ACCOUNT_ANNOTATIONS,
@@ -72,6 +73,13 @@ names! {
     /// Our id of the credential that the account was made for: a UUID of version 7. An account without it, or with another one, is
     /// not taken over.
     METADATA_CREDENTIAL = "hyperfleet.io/credential";
+}
+
+names! {
+    /// The end of the description of an account at a registry without metadata, in brackets.
+    REGISTRY_DESCRIPTIONS:
+    /// Our id of the credential that the account was made for: `[hyperfleet credential 01932b5c-…]`.
+    DESCRIPTION_CREDENTIAL = "hyperfleet credential";
 }
 
 names! {

@@ -29,13 +29,14 @@ pub trait Registry: Send + Sync {
     /// Returns the name with which an account logs in.
     fn login(&self, name: &AccountName) -> String;
 
-    /// Creates an account without permissions and returns its password. If the account exists with this credential's id, an
-    /// earlier answer was lost, and it is returned as it is.
+    /// Creates an account and returns its password; see [`Capabilities::new_accounts_pull`] for its permissions. If the account
+    /// exists with this credential's id, an earlier answer was lost, and it is returned: as it is, or with another password
+    /// where passwords are [`Passwords::ShownOnce`].
     ///
     /// # Errors
     ///
     /// `NameTaken` if the name belongs to another credential; `Corrupt` if the registry has kept another description or
-    /// metadata than the given ones.
+    /// metadata than the given ones; `PasswordLost` if an account that exists cannot get another password.
     fn create(&self, new: &NewAccount) -> impl Future<Output = Result<Credential, AccountError>> + Send;
 
     /// Reads an account; `None` if it does not exist.
@@ -82,6 +83,10 @@ pub struct Capabilities {
     pub identities: Identities,
     /// True if the registry lets an account expire.
     pub expires: bool,
+    /// True if an account has the permission to pull from its creation on: the registry has none without a permission.
+    pub new_accounts_pull: bool,
+    /// The times at which a password can be read.
+    pub passwords: Passwords,
     /// True if the registry tells who has used an account.
     pub usage_log: bool,
     /// The effect of [`Registry::disable`].
@@ -105,6 +110,15 @@ pub enum Identities {
     Passwords,
     /// Another token; each expires by itself, and there is no account.
     Minted,
+}
+
+/// The times at which the password of an account can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passwords {
+    /// Always.
+    Kept,
+    /// Only in the answer that makes it. An account whose password did not arrive gets another one.
+    ShownOnce,
 }
 
 /// The effect of disabling an account.

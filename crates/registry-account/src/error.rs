@@ -38,7 +38,9 @@ pub enum ErrorKind {
     NameTaken,
     /// The registry has kept something else than what was sent. The account may exist; its name is spent.
     Corrupt,
-    /// The permissions that accounts share are not set up.
+    /// The answer that held the password was lost, and the account cannot get another one. Its name is spent.
+    PasswordLost,
+    /// The things that accounts share are not set up.
     NotPrepared,
     /// The identity lacks the permission of the operation. Some registries answer so about an organization that does not exist.
     PermissionDenied,
@@ -84,7 +86,8 @@ impl fmt::Display for ErrorKind {
             Self::NotFound => "not found",
             Self::NameTaken => "the name is taken by another account",
             Self::Corrupt => "the registry has kept something else than what was sent",
-            Self::NotPrepared => "the permissions that accounts share are not set up",
+            Self::PasswordLost => "the password was lost before it arrived",
+            Self::NotPrepared => "what accounts share is not set up",
             Self::PermissionDenied => "permission denied",
             Self::Unauthenticated => "not authenticated",
             Self::Invalid => "the registry rejects the request as invalid",
@@ -108,13 +111,13 @@ impl Kind for ErrorKind {
     fn hint(self, _operation: Operation) -> Option<String> {
         match self {
             Self::NameTaken => Some("use another random name; this one is spent".to_owned()),
-            Self::Corrupt => Some("delete the account, and use another random name".to_owned()),
+            Self::Corrupt | Self::PasswordLost => Some("delete the account, and use another random name".to_owned()),
             _ => None,
         }
     }
 }
 
-#[cfg(feature = "quay")]
+#[cfg(any(feature = "harbor", feature = "quay"))]
 impl daemon::exchange::HttpKind for ErrorKind {
     fn of_unanswered(unanswered: &daemon::exchange::Unanswered) -> Self {
         use daemon::exchange::Unanswered;

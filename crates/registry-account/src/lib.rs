@@ -1,22 +1,23 @@
-//! Accounts at image registries: one contract; in memory and, with the feature `quay`, Quay. Probes of credentials.
+//! Accounts at image registries: one contract; in memory and, with a feature each, Harbor and Quay. Probes of credentials.
 //!
 //! [`Registry`] is the contract. No method retries: [`AccountError`] states if another attempt may help, and each call leads
 //! to the same state when it is repeated. [`probe`] tries a credential at its registry as a node would; it needs no account.
 //!
 //! A name is random and used once ([`AccountName::random`]): a registry revives the tokens of a deleted account when its
 //! name is used again. Each account carries the [`CredentialId`] that it was made for. So `create` is repeated after an
-//! answer that was lost, and never takes an account that belongs to another credential.
+//! answer that was lost, and never takes an account that belongs to another credential. [`Capabilities`] states in what registries
+//! differ.
 //!
 //! | invariant | test |
 //! |---|---|
 //! | Every registry passes one suite. | `tests/registry/conformance.rs` |
 //! | A name that another credential has is not taken over. | `tests/registry/conformance/creation.rs` |
-//! | An account that was kept otherwise than it was sent is not returned. | `tests/registry/quay/refusals.rs` |
-//! | Each failure of each call has its kind, and none repeats what the registry says. | `tests/registry/quay/refusals.rs`, `tests/registry/quay/secrecy.rs` |
+//! | An account that was kept otherwise than it was sent is not returned. | `tests/registry/quay/refusals.rs`, `tests/registry/harbor/refusals.rs` |
+//! | Each failure of each call has its kind, and none repeats what the registry says. | `tests/registry/refusals.rs`, `tests/registry/secrecy.rs` |
 //! | A probe goes only to allowed addresses, and quotes nothing. | `crates/global-pull-secret/tests/controller/probing.rs` |
 //! | A probe tells a credential without permission from one that pulls. | `tests/registry/probing.rs` |
 //!
-//! `docs/guides/registries/quay.md` describes the set-up of an organization.
+//! `docs/guides/registries/quay.md` describes the set-up of an organization, `docs/guides/registries/harbor.md` that of a project.
 //!
 //! ```
 //! use registry_account::{AccountName, MemoryRegistry, NewAccount, Registry as _};
@@ -35,8 +36,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(any(feature = "harbor", feature = "quay"))]
+mod client;
 pub mod contract;
 pub mod error;
+#[cfg(feature = "harbor")]
+pub mod harbor;
+#[cfg(any(feature = "harbor", feature = "quay"))]
+mod identity;
 pub mod memory;
 pub mod name;
 pub mod probe;
@@ -45,10 +52,14 @@ pub mod quay;
 
 pub use contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Login, NewAccount,
-    Registry, Usage,
+    Passwords, Registry, Usage,
 };
 pub use error::{AccountError, ErrorKind, Operation};
+#[cfg(feature = "harbor")]
+pub use harbor::{HarborRegistry, HarborSettings, ProjectName, RobotPrefix, Username};
+#[cfg(any(feature = "harbor", feature = "quay"))]
+pub use identity::IdentitySecret;
 pub use memory::{Fault, MemoryRegistry, Visit};
 pub use name::{AccountName, CredentialId, Image, InvalidName, NamePrefix, Reference, Repository};
 #[cfg(feature = "quay")]
-pub use quay::{Issuer, OrganizationName, QuayRegistry, QuaySettings, QuayToken, TeamName};
+pub use quay::{Issuer, OrganizationName, QuayRegistry, QuaySettings, TeamName};

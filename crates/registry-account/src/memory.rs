@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Login, NewAccount,
-    Registry, Usage,
+    Passwords, Registry, Usage,
 };
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::name::{AccountName, CredentialId, Image, Repository};
@@ -200,6 +200,8 @@ impl Registry for MemoryRegistry {
         Capabilities {
             identities: Identities::Accounts,
             expires: false,
+            new_accounts_pull: false,
+            passwords: Passwords::Kept,
             usage_log: true,
             disables: Disables::ForGood,
             token_life: TOKEN_LIFE,

@@ -133,9 +133,25 @@ impl Prober {
 
     /// Asks; the answer comes in bounded time, whatever the registry does.
     pub async fn probe(&self, request: &ProbeRequest) -> Finding {
+        self.bounded(self.exchange(request)).await
+    }
+
+    /// Logs in at the registry itself with user and password, for which it need not ask. It must take them beside tokens, as
+    /// Harbor does. No image is asked for.
+    pub async fn log_in(&self, request: &ProbeRequest) -> Finding {
+        let exchange = async {
+            let here = |cause| Finding::inconclusive(Place::Registry, cause);
+            let base = self.base(request).map_err(here)?;
+            self.log_in_at(&base, basic(request).map_err(here)?).await
+        };
+        self.bounded(exchange).await
+    }
+
+    /// Waits for a turn, and for the end of an exchange.
+    async fn bounded(&self, exchange: impl Future<Output = Result<Finding, Inconclusive>>) -> Finding {
         let asked = async {
             let _turn = self.slots.acquire().await;
-            timeout(self.timeout, self.exchange(request)).await
+            timeout(self.timeout, exchange).await
         };
         match timeout(WHOLE_WAIT, asked).await {
             Ok(Ok(finding)) => finding.unwrap_or_else(|inconclusive| inconclusive),
@@ -143,17 +159,29 @@ impl Prober {
         }
     }
 
+    fn base(&self, request: &ProbeRequest) -> Result<Url, Cause> {
+        let scheme = self.gate.scheme(&request.host);
+        Url::parse(&format!("{scheme}://{}/v2/", request.host)).map_err(|_error| Cause::NoAddress)
+    }
+
+    async fn log_in_at(&self, base: &Url, basic: HeaderValue) -> Result<Finding, Inconclusive> {
+        let result = self.send(Method::GET, base, Some(basic)).await;
+        let result = result.map_err(|cause| Finding::inconclusive(Place::Registry, cause))?;
+        // The registry's own answer at /v2/ is a JSON object, mostly an empty one.
+        let is_proof = |body: &[u8]| serde_json::from_slice::<serde_json::Map<_, _>>(body).is_ok();
+        judge(result, Place::Registry, is_proof).await
+    }
+
     async fn exchange(&self, request: &ProbeRequest) -> Result<Finding, Inconclusive> {
         let here = |cause| Finding::inconclusive(Place::Registry, cause);
-        let scheme = self.gate.scheme(&request.host);
-        let base = Url::parse(&format!("{scheme}://{}/v2/", request.host)).map_err(|_error| here(Cause::NoAddress))?;
+        let base = self.base(request).map_err(here)?;
         let result = self.send(Method::GET, &base, None).await.map_err(here)?;
         let challenges = match result.status() {
             StatusCode::UNAUTHORIZED => challenges_of(&result),
             StatusCode::OK => return Err(here(Cause::IsOpen)),
             status => return Err(here(odd(status))),
         };
-        let basic = header("Basic", &STANDARD.encode(request.credential.expose_secret())).map_err(here)?;
+        let basic = basic(request).map_err(here)?;
         match challenge::best(challenges) {
             Some(Challenge::Bearer { realm, service, scope }) => {
                 let mut url = Url::parse(&realm).map_err(|_error| here(Cause::BadRealm))?;
@@ -171,10 +199,7 @@ impl Prober {
                 self.judge_token(result, &base, request.image.as_ref()).await
             }
             Some(Challenge::Basic) => {
-                let result = self.send(Method::GET, &base, Some(basic.clone())).await.map_err(here)?;
-                // The registry's own answer at /v2/ is a JSON object, mostly an empty one.
-                let is_proof = |body: &[u8]| serde_json::from_slice::<serde_json::Map<_, _>>(body).is_ok();
-                let accepted = judge(result, Place::Registry, is_proof).await?;
+                let accepted = self.log_in_at(&base, basic.clone()).await?;
                 match (&request.image, accepted.verdict) {
                     (Some(image), Verdict::Accepted) => self.manifest(&base, image, basic).await,
                     _ => Ok(accepted),
@@ -284,6 +309,10 @@ async fn read(mut result: Response) -> Result<Zeroizing<Vec<u8>>, Cause> {
 fn challenges_of(result: &Response) -> Vec<Challenge> {
     let values = result.headers().get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(challenge::parse).collect()
+}
+
+fn basic(request: &ProbeRequest) -> Result<HeaderValue, Cause> {
+    header("Basic", &STANDARD.encode(request.credential.expose_secret()))
 }
 
 fn header(scheme: &str, credential: &str) -> Result<HeaderValue, Cause> {

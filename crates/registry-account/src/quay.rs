@@ -5,7 +5,6 @@
 //! Quay's own messages repeat the request, so errors are recognized by status and by known beginnings of messages, which
 //! are never shown.
 
-mod client;
 mod errors;
 mod federation;
 mod logs;
@@ -21,18 +20,20 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
+use crate::client::{Answer, Api, Call, Client, Request};
 use crate::contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Registry, Usage,
+    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
+    Usage,
 };
 use crate::error::{AccountError, ErrorKind, Operation};
+use crate::identity::Identity;
 use crate::name::{AccountName, Image};
-use crate::probe::{Finding, Gate, ProbeRequest, Prober, ProberSettings};
-use client::{Answer, Call, Client, Request};
+use crate::probe::{Finding, ProbeRequest, Prober};
 use errors::Known;
 use wire::Robot;
 
 pub use federation::Issuer;
-pub use settings::{OrganizationName, QuaySettings, QuayToken, TeamName};
+pub use settings::{OrganizationName, QuaySettings, TeamName};
 
 /// Life of the tokens that Quay's token service issues.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
@@ -43,6 +44,7 @@ const MAX_LOGIN: usize = 255;
 
 /// A [`Registry`] at Quay.
 pub struct QuayRegistry {
+    settings: QuaySettings,
     client: Client,
     prober: Prober,
 }
@@ -56,23 +58,17 @@ impl QuayRegistry {
     ///
     /// A file of the settings that cannot be used.
     pub fn connect(settings: QuaySettings) -> Result<Self, AccountError> {
-        let gate = Gate {
-            deny: Vec::new(),
-            // The operator has named the address.
-            allow_private: true,
-            plain_loopback: settings.address.plain_host().is_some(),
-        };
-        let prober = ProberSettings {
-            gate,
+        let client = Client::new(Api {
+            address: settings.address.clone(),
+            root: "/api/v1/",
+            identity: Identity::Token(settings.token.clone()),
             ca_file: settings.ca_file.clone(),
-            timeout: settings.call_timeout,
-            user_agent: logs::probe_user_agent(),
-        };
-        let client = Client::new(settings)?;
-        let prober = Prober::new(prober).map_err(|error| {
-            client.call(Operation::Connect, client.host.clone()).failed(ErrorKind::Invalid).with_detail(error)
+            call_timeout: settings.call_timeout,
+            calls: settings.calls.clone(),
+            remedies: errors::remedies(&settings.organization),
         })?;
-        Ok(Self { client, prober })
+        let prober = client.prober()?;
+        Ok(Self { settings, client, prober })
     }
 
     fn call(&self, operation: Operation, name: &AccountName) -> Call<'_> {
@@ -81,15 +77,15 @@ impl QuayRegistry {
 
     /// Returns the path of a robot, or of a part of it.
     fn robot_path(&self, name: &AccountName, part: &str) -> String {
-        format!("organization/{}/robots/{name}{part}", self.client.settings.organization)
+        format!("organization/{}/robots/{name}{part}", self.settings.organization)
     }
 
     /// Reads a robot, as a part of an operation or as the whole; `None` if it does not exist.
     async fn robot(&self, call: &Call<'_>, name: &AccountName) -> Result<Option<Robot>, AccountError> {
         let request = Request::new("get_robot", Method::GET, self.robot_path(name, ""));
         let answer = call.send(&request).await?;
-        match (answer.status, answer.known()) {
-            (StatusCode::OK, _) => match wire::parse::<Robot>(&answer) {
+        match (answer.status, errors::known(&answer)) {
+            (StatusCode::OK, _) => match answer.parse::<Robot>() {
                 Some(robot) if robot.name == self.login(name) => Ok(Some(robot)),
                 _ => Err(call.unreadable()),
             },
@@ -110,7 +106,7 @@ impl QuayRegistry {
         let is_there = |token: &SecretString| !token.expose_secret().is_empty();
         match token.filter(is_there) {
             Some(password) => Ok(Credential { account, password }),
-            None => Err(call.without_password()),
+            None => Err(call.denied("the answer has no password")),
         }
     }
 
@@ -138,10 +134,12 @@ impl QuayRegistry {
 
 impl Registry for QuayRegistry {
     fn capabilities(&self) -> Capabilities {
-        let settings = &self.client.settings;
+        let settings = &self.settings;
         Capabilities {
             identities: Identities::Accounts,
             expires: false,
+            new_accounts_pull: false,
+            passwords: Passwords::Kept,
             usage_log: true,
             // By another password, which is given to no one.
             disables: Disables::ForGood,
@@ -153,12 +151,12 @@ impl Registry for QuayRegistry {
     }
 
     fn host(&self) -> &str {
-        &self.client.host
+        self.settings.host()
     }
 
     /// Returns `ORGANIZATION+NAME`.
     fn login(&self, name: &AccountName) -> String {
-        format!("{}+{name}", self.client.settings.organization)
+        format!("{}+{name}", self.settings.organization)
     }
 
     async fn create(&self, new: &NewAccount) -> Result<Credential, AccountError> {
@@ -170,9 +168,9 @@ impl Registry for QuayRegistry {
         });
         let request = Request::new("create_robot", Method::PUT, self.robot_path(&new.name, "")).with_body(&body);
         let answer = call.send(&request).await?;
-        match (answer.status, answer.known()) {
+        match (answer.status, errors::known(&answer)) {
             (StatusCode::CREATED, _) => {
-                let robot = wire::parse(&answer).ok_or_else(|| call.unreadable())?;
+                let robot = answer.parse().ok_or_else(|| call.unreadable())?;
                 self.accepted(&call, new, robot)
             }
             (_, Some(Known::RobotExists)) => self.existing(&call, new).await,
@@ -187,11 +185,11 @@ impl Registry for QuayRegistry {
 
     async fn permit(&self, name: &AccountName) -> Result<(), AccountError> {
         let call = self.call(Operation::Permit, name);
-        let settings = &self.client.settings;
+        let settings = &self.settings;
         let (organization, team) = (&settings.organization, &settings.team);
         let path = format!("organization/{organization}/team/{team}/members/{organization}%2B{name}");
         let answer = call.send(&Request::new("add_to_team", Method::PUT, path)).await?;
-        match (answer.status, answer.known()) {
+        match (answer.status, errors::known(&answer)) {
             (StatusCode::OK, _) | (_, Some(Known::AlreadyMember)) => Ok(()),
             (_, Some(Known::UnknownUser | Known::NoSuchRobot)) => Err(call.failed(ErrorKind::NotFound)),
             (StatusCode::NOT_FOUND, _) => {
@@ -205,13 +203,13 @@ impl Registry for QuayRegistry {
 
     async fn probe(&self, login: &Login, image: &Image) -> Finding {
         let credential = format!("{}:{}", login.username, login.password.expose_secret()).into_bytes().into();
-        let request = ProbeRequest { host: self.client.host.clone(), credential, image: Some(image.clone()) };
+        let request = ProbeRequest { host: self.settings.host().to_owned(), credential, image: Some(image.clone()) };
         self.prober.probe(&request).await
     }
 
     async fn usage(&self, name: &AccountName, since: Timestamp) -> Result<Usage, AccountError> {
         let call = self.call(Operation::Usage, name);
-        match logs::usage(&call, since).await {
+        match logs::usage(&call, &self.settings.organization, since).await {
             // Quay fails if it does not know whose entries are asked for.
             Err(error) if error.kind == ErrorKind::Internal => match self.robot(&call, name).await {
                 Ok(None) => Ok(Usage::none()),
@@ -226,7 +224,7 @@ impl Registry for QuayRegistry {
         let call = self.call(Operation::Disable, name);
         let request = Request::new("regenerate_robot", Method::POST, self.robot_path(name, "/regenerate"));
         let answer = call.send(&request).await?;
-        match (answer.status, answer.known()) {
+        match (answer.status, errors::known(&answer)) {
             (StatusCode::OK, _) => Ok(()),
             (_, Some(Known::NoSuchRobot)) => Err(call.failed(ErrorKind::NotFound)),
             _ => Err(call.refused(&answer)),
@@ -236,7 +234,7 @@ impl Registry for QuayRegistry {
     async fn delete(&self, name: &AccountName) -> Result<bool, AccountError> {
         let call = self.call(Operation::Delete, name);
         let answer = call.send(&Request::new("delete_robot", Method::DELETE, self.robot_path(name, ""))).await?;
-        match (answer.status, answer.known()) {
+        match (answer.status, errors::known(&answer)) {
             (StatusCode::NO_CONTENT, _) => Ok(true),
             (_, Some(Known::NoSuchRobot)) => Ok(false),
             _ => Err(call.refused(&answer)),
@@ -245,20 +243,20 @@ impl Registry for QuayRegistry {
 
     /// Returns all robots on one page: Quay has no pages of them.
     async fn list(&self, _page: Option<&str>) -> Result<ListedAccounts, AccountError> {
-        let call = self.client.call(Operation::List, self.client.settings.organization.to_string());
-        let path = format!("organization/{}/robots?token=false", self.client.settings.organization);
+        let call = self.client.call(Operation::List, self.settings.organization.to_string());
+        let path = format!("organization/{}/robots?token=false", self.settings.organization);
         let answer: Answer = call.send(&Request::new("list_robots", Method::GET, path)).await?;
         if answer.status != StatusCode::OK {
             return Err(call.refused(&answer));
         }
-        let accounts = wire::listed(&answer, &self.client.settings.organization).ok_or_else(|| call.unreadable())?;
+        let accounts = wire::listed(&answer, &self.settings.organization).ok_or_else(|| call.unreadable())?;
         Ok(ListedAccounts { accounts, next: None })
     }
 }
 
 impl fmt::Debug for QuayRegistry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = &self.client.settings;
+        let settings = &self.settings;
         formatter
             .debug_struct("QuayRegistry")
             .field("address", &settings.address.as_str())

@@ -4,13 +4,17 @@
 //! [`real_registry`] puts a real registry beside the emulated [`quay`].
 
 pub mod accounts_mgmt;
+mod basic;
 mod browser_guard;
 mod connections;
 mod folder;
+pub mod harbor;
+mod http_faults;
 pub mod key_vault;
 pub mod kubernetes;
 pub mod quay;
 pub mod real_registry;
+mod responses;
 mod scripted;
 pub mod secret_manager;
 mod serving;

@@ -17,7 +17,6 @@ use std::time::Duration;
 
 mod answer;
 mod engine;
-mod faults;
 mod fields;
 mod form;
 mod gate;
@@ -36,9 +35,11 @@ use signing::Signing;
 
 pub use crate::scripted::ParseFaultError;
 pub use crate::start_error::StartError;
-pub use faults::Fault;
 pub use operation::Operation;
 pub use settings::{ApiToken, Call, Pull, Robot, Settings};
+
+/// A fault of a call of this server.
+pub type Fault = crate::http_faults::Fault<Operation>;
 
 /// A running server. Dropping it cuts all connections at once, as a crash would.
 #[derive(Debug)]

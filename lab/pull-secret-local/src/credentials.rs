@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use credentials::ledger::Ledger;
+use credentials::registry::AnyRegistry;
 use credentials::run::Sources;
 use credentials::server::{Server, open};
 use credentials::settings::Plan;
@@ -55,7 +56,9 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>) -> anyhow::Result<Prepared> {
     let mut plan = Plan::load(flags, &environment).map_err(Faults::of_configuration)?;
     for planned in &mut plan.registries {
         planned.policy.late = LATE;
-        planned.connect()?.registry.prepare().await?;
+        if let AnyRegistry::Quay(quay) = planned.connect()?.registry {
+            quay.prepare().await?;
+        }
     }
     // The permission for the team's members is a default for new repositories.
     wiring.quay.add_repository(wiring.repository);

@@ -113,6 +113,7 @@ pub(super) fn of_registry(action: Action, error: &AccountError) -> Trouble {
         ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal => retry(Reason::Ambiguous),
         ErrorKind::NameTaken => Trouble::NameSpent,
         ErrorKind::Corrupt => Trouble::GiveUp(Reason::Corrupt),
+        ErrorKind::PasswordLost => Trouble::GiveUp(Reason::PasswordLost),
         ErrorKind::NotFound if action == Action::Permit => Trouble::GiveUp(Reason::AccountLost),
         ErrorKind::NotFound
         | ErrorKind::NotPrepared

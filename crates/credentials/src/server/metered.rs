@@ -97,6 +97,7 @@ fn is_fault(kind: ErrorKind) -> bool {
         ErrorKind::NotFound
         | ErrorKind::NameTaken
         | ErrorKind::Corrupt
+        | ErrorKind::PasswordLost
         | ErrorKind::Invalid
         | ErrorKind::Unsupported
         | ErrorKind::QuotaExceeded => false,
@@ -108,6 +109,7 @@ fn outcome(kind: ErrorKind) -> &'static str {
         ErrorKind::NotFound => "not_found",
         ErrorKind::NameTaken => "name_taken",
         ErrorKind::Corrupt => "corrupt",
+        ErrorKind::PasswordLost => "password_lost",
         ErrorKind::NotPrepared => "not_prepared",
         ErrorKind::PermissionDenied => "permission_denied",
         ErrorKind::Unauthenticated => "unauthenticated",

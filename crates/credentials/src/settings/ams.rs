@@ -60,9 +60,11 @@ impl Ams {
             faults.push(format!("registries[].name: `{BUDGET}` is the name of AMS in the ledger: choose another one"));
         }
         let kept: Vec<String> = self.keep_hosts.split(',').map(|host| normal(host.trim())).collect();
-        let is_taken = |registry: &&RegistryPlan| !kept.contains(&normal(registry.quay.host()));
-        let target =
-            |registry: &RegistryPlan| Target { registry: registry.name.clone(), host: registry.quay.host().to_owned() };
+        let is_taken = |registry: &&RegistryPlan| !kept.contains(&normal(registry.client.host()));
+        let target = |registry: &RegistryPlan| Target {
+            registry: registry.name.clone(),
+            host: registry.client.host().to_owned(),
+        };
         if faults.len() > before {
             return None;
         }

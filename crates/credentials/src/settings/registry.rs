@@ -1,27 +1,29 @@
 //! A registry of the settings, and the check of each of its values.
 
-use std::fmt::Display;
+use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use daemon::settings::duration;
-use registry_account::{AccountError, Image, NamePrefix, QuayRegistry, QuaySettings, QuayToken};
+use daemon::endpoint::EndpointUrl;
+use registry_account::{AccountError, HarborSettings, IdentitySecret, Image, NamePrefix, QuaySettings, RobotPrefix};
 use serde::Deserialize;
 
-use crate::credential::{Approval, NodesEvidence, Policy, RegistryName, Retire};
+use super::checks::Checks;
+use super::policy::PolicySettings;
+use crate::credential::{Policy, RegistryName};
+use crate::registry::{AnyRegistry, ClientSettings};
 use crate::run::Served;
 
 /// Time limit of a call of a registry, all its requests included.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Calls a minute where none are given.
 const CALLS_PER_MINUTE: u32 = 60;
+/// Life of Harbor's bearer tokens where none is given: Harbor's own default.
+const TOKEN_LIFE: Duration = Duration::from_mins(30);
 /// Beginning of the names of accounts where none is given.
 const PREFIX: &str = "hf";
 /// Description of accounts where none is given.
 const DESCRIPTION: &str = "pull credential of a hosted cluster";
-/// The least time in which a lost request counts as carried out: beyond the lease of a claimed row.
-const LEAST_LATE: Duration = Duration::from_mins(5);
 
 /// A registry, an item of `registries[]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,12 +39,30 @@ pub struct RegistrySettings {
     /// Host of images, if it is another one than the address's: the key in `auths`.
     #[serde(default)]
     pub host: Option<String>,
-    /// The organization that owns the accounts.
-    pub organization: String,
-    /// The team that may pull.
-    pub team: String,
-    /// File with the token of the identity; read at each request.
-    pub token_file: PathBuf,
+    /// Quay: the organization that owns the accounts.
+    #[serde(default)]
+    pub organization: Option<String>,
+    /// Quay: the team that may pull.
+    #[serde(default)]
+    pub team: Option<String>,
+    /// Quay: file with the token of the identity; read at each request.
+    #[serde(default)]
+    pub token_file: Option<PathBuf>,
+    /// Harbor: the project that owns the accounts.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// Harbor: the identity, a user who administers the project, or a robot.
+    #[serde(default)]
+    pub username: Option<String>,
+    /// Harbor: file with the password of the identity; read at each request.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
+    /// Harbor: the beginning of the names of robots, `robot$` by default.
+    #[serde(default)]
+    pub robot_prefix: Option<String>,
+    /// Harbor: life of bearer tokens, `30m` by default.
+    #[serde(default)]
+    pub token_life: Option<String>,
     /// Certificate authorities to trust, PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
@@ -72,62 +92,17 @@ pub struct RegistrySettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegistryKind {
+    /// Harbor.
+    Harbor,
     /// Quay: quay.io, or Red Hat Quay.
     Quay,
 }
 
-/// The rules for the credentials of a registry. Durations are written such as `15m` or `24h`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PolicySettings {
-    /// The condition for the retirement of a quiet credential: `manual` (default) or `when_adopted`.
-    pub retire: Option<RetireSetting>,
-    /// The source of the evidence about nodes: `required` (default) or `renounced`.
-    pub nodes: Option<NodesSetting>,
-    /// The condition for a revocation at once: `none` (default) or `another_person`.
-    pub revocation: Option<ApprovalSetting>,
-    /// See [`Policy::quiet`].
-    pub quiet: Option<String>,
-    /// See [`Policy::deadline`].
-    pub deadline: Option<String>,
-    /// See [`Policy::interval`].
-    pub interval: Option<String>,
-    /// See [`Policy::fresh`].
-    pub fresh: Option<String>,
-    /// See [`Policy::resync`].
-    pub resync: Option<String>,
-    /// See [`Policy::late`].
-    pub late: Option<String>,
-}
-
-/// See [`Retire`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RetireSetting {
-    /// A person's approval.
-    Manual,
-    /// None beside the evidence.
-    WhenAdopted,
-}
-
-/// See [`NodesEvidence`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NodesSetting {
-    /// Nodes are reported, or attested.
-    Required,
-    /// No system of the fleet reports nodes.
-    Renounced,
-}
-
-/// See [`Approval`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalSetting {
-    /// One person orders it.
-    None,
-    /// Another person orders it as well.
-    AnotherPerson,
+/// A key that registries of one kind have.
+struct OwnKey {
+    kind: RegistryKind,
+    key: &'static str,
+    is_given: bool,
 }
 
 /// A registry, checked.
@@ -135,8 +110,10 @@ pub enum ApprovalSetting {
 pub struct RegistryPlan {
     /// Its name.
     pub name: RegistryName,
+    /// Its kind.
+    pub kind: RegistryKind,
     /// Its client.
-    pub quay: QuaySettings,
+    pub client: ClientSettings,
     /// The image that probes ask for.
     pub image: Image,
     /// Beginning of the names of accounts.
@@ -151,52 +128,18 @@ pub struct RegistryPlan {
     pub search: Option<String>,
 }
 
-/// Collects the faults of one item of a list.
-struct Checks<'a> {
-    index: usize,
-    faults: &'a mut Vec<String>,
-}
-
-// === impl Checks ===
-
-impl Checks<'_> {
-    fn fault(&mut self, key: &str, fault: impl Display) {
-        self.faults.push(format!("registries[{}].{key}: {fault}", self.index));
-    }
-
-    fn parsed<T: FromStr<Err: Display>>(&mut self, key: &str, text: &str) -> Option<T> {
-        text.trim().parse().map_err(|error| self.fault(key, error)).ok()
-    }
-
-    /// Reads a duration; `given` is `None` where the default holds.
-    fn duration(&mut self, key: &str, given: Option<&String>, default: Duration) -> Duration {
-        let Some(text) = given else { return default };
-        let duration = duration::parse(text.trim()).filter(|duration| !duration.is_zero());
-        if duration.is_none() {
-            self.fault(&format!("policy.{key}"), duration::MUST);
-        }
-        duration.unwrap_or(default)
-    }
-}
-
 // === impl RegistrySettings ===
 
 impl RegistrySettings {
     /// Checks every value, and returns the plan of the registry. Each fault is added as a line for a message.
     pub(super) fn plan(&self, index: usize, faults: &mut Vec<String>) -> Option<RegistryPlan> {
         let before = faults.len();
-        let mut checks = Checks { index, faults };
+        let mut checks = Checks::new(index, faults);
         let name = checks.parsed("name", &self.name);
-        let address = checks.parsed("url", &self.url);
-        let organization = checks.parsed("organization", &self.organization);
-        let team = checks.parsed("team", &self.team);
+        let client = self.client(&mut checks);
         let prefix = checks.parsed("prefix", self.prefix.as_deref().unwrap_or(PREFIX));
         let image = self.image(&mut checks);
         let policy = self.policy.plan(&mut checks);
-        let calls_per_minute = self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE);
-        if calls_per_minute == 0 {
-            checks.fault("calls_per_minute", "must be 1 or more");
-        }
         let description = self.description.clone().unwrap_or_else(|| DESCRIPTION.to_owned());
         if description.is_empty() || description.chars().count() > 255 || description.chars().any(char::is_control) {
             checks.fault("description", "must be one line of 1 to 255 characters");
@@ -204,21 +147,10 @@ impl RegistrySettings {
         if faults.len() > before {
             return None;
         }
-        let RegistryKind::Quay = self.kind;
-        let quay = QuaySettings {
-            address: address?,
-            host: self.host.clone(),
-            organization: organization?,
-            team: team?,
-            token: QuayToken::File(self.token_file.clone()),
-            ca_file: self.ca_file.clone(),
-            call_timeout: CALL_TIMEOUT,
-            calls_per_minute,
-            calls: None,
-        };
         Some(RegistryPlan {
             name: name?,
-            quay,
+            kind: self.kind,
+            client: client?,
             image: image?,
             prefix: prefix?,
             description,
@@ -226,6 +158,80 @@ impl RegistrySettings {
             pool: self.pool,
             search: self.search.clone().filter(|search| !search.trim().is_empty()),
         })
+    }
+
+    /// Checks the settings of the client, of which each kind has some of its own.
+    fn client(&self, checks: &mut Checks<'_>) -> Option<ClientSettings> {
+        for OwnKey { kind, key, .. } in self.own_keys().into_iter().filter(|own| own.is_given && own.kind != self.kind)
+        {
+            let (name, own) = (&self.name, self.kind);
+            checks.fault(key, format!("a registry of type {kind} has it; registry {name} is of type {own}"));
+        }
+        if self.calls_per_minute == Some(0) {
+            checks.fault("calls_per_minute", "must be 1 or more");
+        }
+        let address = checks.parsed("url", &self.url);
+        match self.kind {
+            RegistryKind::Harbor => self.harbor(checks, address),
+            RegistryKind::Quay => self.quay(checks, address),
+        }
+    }
+
+    fn harbor(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
+        let project = checks.required("project", self.project.as_ref(), "the project that owns the accounts");
+        let username = checks.required("username", self.username.as_ref(), "the user who administers the project");
+        let password = checks.given("password_file", self.password_file.as_ref(), "the file with the user's password");
+        let robot_prefix = match &self.robot_prefix {
+            Some(prefix) => checks.parsed("robot_prefix", prefix),
+            None => Some(RobotPrefix::default()),
+        };
+        let token_life = checks.duration("token_life", self.token_life.as_ref(), TOKEN_LIFE);
+        Some(ClientSettings::Harbor(HarborSettings {
+            address: address?,
+            host: self.host.clone(),
+            project: project?,
+            robot_prefix: robot_prefix?,
+            username: username?,
+            password: IdentitySecret::File(password?.clone()),
+            token_life,
+            ca_file: self.ca_file.clone(),
+            call_timeout: CALL_TIMEOUT,
+            calls_per_minute: self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
+            calls: None,
+        }))
+    }
+
+    fn quay(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
+        let owner = "the organization that owns the accounts";
+        let organization = checks.required("organization", self.organization.as_ref(), owner);
+        let team = checks.required("team", self.team.as_ref(), "the team that may pull");
+        let token = checks.given("token_file", self.token_file.as_ref(), "the file with the token");
+        Some(ClientSettings::Quay(QuaySettings {
+            address: address?,
+            host: self.host.clone(),
+            organization: organization?,
+            team: team?,
+            token: IdentitySecret::File(token?.clone()),
+            ca_file: self.ca_file.clone(),
+            call_timeout: CALL_TIMEOUT,
+            calls_per_minute: self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
+            calls: None,
+        }))
+    }
+
+    fn own_keys(&self) -> [OwnKey; 8] {
+        let harbor = |key, is_given| OwnKey { kind: RegistryKind::Harbor, key, is_given };
+        let quay = |key, is_given| OwnKey { kind: RegistryKind::Quay, key, is_given };
+        [
+            harbor("project", self.project.is_some()),
+            harbor("username", self.username.is_some()),
+            harbor("password_file", self.password_file.is_some()),
+            harbor("robot_prefix", self.robot_prefix.is_some()),
+            harbor("token_life", self.token_life.is_some()),
+            quay("organization", self.organization.is_some()),
+            quay("team", self.team.is_some()),
+            quay("token_file", self.token_file.is_some()),
+        ]
     }
 
     fn image(&self, checks: &mut Checks<'_>) -> Option<Image> {
@@ -251,9 +257,9 @@ impl RegistryPlan {
     /// # Errors
     ///
     /// A file of the settings that cannot be used.
-    pub fn connect(&self) -> Result<Served<QuayRegistry>, AccountError> {
+    pub fn connect(&self) -> Result<Served<AnyRegistry>, AccountError> {
         Ok(Served {
-            registry: QuayRegistry::connect(self.quay.clone())?,
+            registry: self.client.connect()?,
             image: self.image.clone(),
             prefix: self.prefix.clone(),
             description: self.description.clone(),
@@ -264,38 +270,13 @@ impl RegistryPlan {
     }
 }
 
-// === impl PolicySettings ===
+// === impl RegistryKind ===
 
-impl PolicySettings {
-    fn plan(&self, checks: &mut Checks<'_>) -> Policy {
-        let default = Policy::default();
-        let policy = Policy {
-            retire: match self.retire {
-                Some(RetireSetting::WhenAdopted) => Retire::WhenAdopted,
-                Some(RetireSetting::Manual) | None => Retire::Manual,
-            },
-            nodes: match self.nodes {
-                Some(NodesSetting::Renounced) => NodesEvidence::Renounced,
-                Some(NodesSetting::Required) | None => NodesEvidence::Required,
-            },
-            revocation: match self.revocation {
-                Some(ApprovalSetting::AnotherPerson) => Approval::AnotherPerson,
-                Some(ApprovalSetting::None) | None => Approval::None,
-            },
-            quiet: checks.duration("quiet", self.quiet.as_ref(), default.quiet),
-            deadline: checks.duration("deadline", self.deadline.as_ref(), default.deadline),
-            interval: checks.duration("interval", self.interval.as_ref(), default.interval),
-            fresh: checks.duration("fresh", self.fresh.as_ref(), default.fresh),
-            resync: checks.duration("resync", self.resync.as_ref(), default.resync),
-            late: checks.duration("late", self.late.as_ref(), default.late),
-            ..default
-        };
-        if policy.late < LEAST_LATE {
-            checks.fault(
-                "policy.late",
-                "must be 5m or more: a request that was lost may still be carried out until then",
-            );
-        }
-        policy
+impl fmt::Display for RegistryKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Harbor => "harbor",
+            Self::Quay => "quay",
+        })
     }
 }

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
+use registry_account::HarborSettings;
 use rstest::rstest;
 
 use super::*;
 use crate::credential::{Approval, NodesEvidence, Policy, Retire};
+use crate::registry::ClientSettings;
 
 const QUAY: &str = "{name: quay, type: quay, url: https://quay.io, organization: fleet, team: pullers, \
                     token_file: /run/quay/token, image: fleet/release}";
+
+const HARBOR: &str = "{name: harbor, type: harbor, url: https://harbor.example.com, project: fleet, username: pull-secrets, \
+                      password_file: /run/harbor/password, image: fleet/release}";
 
 type Variables<'a> = BTreeMap<&'a str, &'a str>;
 
@@ -25,7 +30,7 @@ fn plan(file: &str, variables: &Variables<'_>) -> Result<Plan, Vec<String>> {
 fn the_least_is_enough() {
     let plan = plan(&format!("registries: [{QUAY}]"), &Variables::new()).unwrap();
     let [quay] = plan.registries.as_slice() else { panic!("{:?}", plan.registries) };
-    assert_eq!((quay.name.as_str(), quay.pool, quay.quay.calls_per_minute), ("quay", 0, 60));
+    assert_eq!((quay.name.as_str(), quay.pool, quay.client.calls_per_minute()), ("quay", 0, 60));
     assert_eq!((&quay.policy, &quay.search, &quay.image.reference), (&Policy::default(), &None, &None));
     assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("credentials.db"));
 }
@@ -60,7 +65,7 @@ fn everything_can_be_set() {
     };
     assert_eq!(quay.policy, expected);
     assert_eq!(quay.image.reference.as_ref().map(registry_account::Reference::as_str), Some("4.19"));
-    assert_eq!((quay.pool, quay.quay.calls_per_minute, quay.search.as_deref()), (7, 30, Some("labels.a = 'b'")));
+    assert_eq!((quay.pool, quay.client.calls_per_minute(), quay.search.as_deref()), (7, 30, Some("labels.a = 'b'")));
     assert_eq!((plan.settings.clusters.resync, plan.client.attempt_timeout), (minutes(1), Duration::from_secs(3)));
     assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("/data/c.db"));
 }
@@ -99,6 +104,73 @@ fn file(change: &str) -> String {
         None => panic!("{change}"),
     };
     format!("registries: [{registry}]")
+}
+
+#[test]
+fn a_harbor_has_settings_of_its_own() {
+    let more = HARBOR.replace("image:", "robot_prefix: bot-, token_life: 2h, calls_per_minute: 30, image:");
+    let [least, all] = [HARBOR, &more].map(|registry| {
+        let plan = plan(&format!("registries: [{QUAY}, {registry}]"), &Variables::new()).unwrap();
+        match (plan.registries[1].kind, plan.registries[1].client.clone()) {
+            (RegistryKind::Harbor, ClientSettings::Harbor(settings)) => settings,
+            other => panic!("{other:?}"),
+        }
+    });
+    let shown = |settings: &HarborSettings| {
+        let HarborSettings { robot_prefix, token_life, calls_per_minute, .. } = settings;
+        (robot_prefix.to_string(), *token_life, *calls_per_minute)
+    };
+    assert_eq!(shown(&least), ("robot$".to_owned(), Duration::from_mins(30), 60));
+    assert_eq!(shown(&all), ("bot-".to_owned(), Duration::from_hours(2), 30));
+    let names = (least.host(), least.project.as_str(), least.username.as_str());
+    assert_eq!(names, ("harbor.example.com", "fleet", "pull-secrets"));
+}
+
+#[rstest]
+#[case::project(HARBOR, "project: fleet, ", "", "project: missing: the project that owns the accounts")]
+#[case::username(HARBOR, "username: pull-secrets, ", "", "username: missing: the user who administers the project")]
+#[case::password(HARBOR, "password_file: /run/harbor/password, ", "", "password_file: missing: the file with")]
+#[case::organization(
+    QUAY,
+    "organization: fleet, ",
+    "",
+    "organization: missing: the organization that owns the accounts"
+)]
+#[case::team(QUAY, "team: pullers, ", "", "team: missing: the team that may pull")]
+#[case::token(QUAY, "token_file: /run/quay/token, ", "", "token_file: missing: the file with the token")]
+#[case::bad_project(HARBOR, "project: fleet", "project: Fleet", "project: must be 1 to 200 characters")]
+#[case::bad_username(HARBOR, "username: pull-secrets", "username: 'a:b'", "username: must be 1 to 255 visible")]
+#[case::bad_prefix(HARBOR, "project", "robot_prefix: 'a+', project", "robot_prefix: must be 1 to 32 visible")]
+#[case::bad_life(HARBOR, "project", "token_life: soon, project", "token_life: must be a duration")]
+#[case::no_calls(HARBOR, "project", "calls_per_minute: 0, project", "calls_per_minute: must be 1 or more")]
+#[case::quays_team(
+    HARBOR,
+    "project",
+    "team: a, project",
+    "team: a registry of type quay has it; registry harbor is of type harbor"
+)]
+#[case::quays_organization(
+    HARBOR,
+    "project",
+    "organization: a, project",
+    "organization: a registry of type quay has it"
+)]
+#[case::quays_token(HARBOR, "project", "token_file: /a, project", "token_file: a registry of type quay has it")]
+#[case::harbors_project(
+    QUAY,
+    "team",
+    "project: a, team",
+    "project: a registry of type harbor has it; registry quay is of type quay"
+)]
+#[case::harbors_username(QUAY, "team", "username: a, team", "username: a registry of type harbor has it")]
+#[case::harbors_password(QUAY, "team", "password_file: /a, team", "password_file: a registry of type harbor has it")]
+#[case::harbors_prefix(QUAY, "team", "robot_prefix: a, team", "robot_prefix: a registry of type harbor has it")]
+#[case::harbors_life(QUAY, "team", "token_life: 1h, team", "token_life: a registry of type harbor has it")]
+fn each_type_has_its_keys(#[case] registry: &str, #[case] from: &str, #[case] to: &str, #[case] fault: &str) {
+    let changed = registry.replacen(from, to, 1);
+    let faults = plan(&format!("registries: [{changed}]"), &Variables::new()).unwrap_err();
+    let [found] = faults.as_slice() else { panic!("{faults:?}") };
+    assert!(found.starts_with(&format!("registries[0].{fault}")), "{found}");
 }
 
 #[test]

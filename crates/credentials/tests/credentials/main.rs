@@ -5,6 +5,7 @@
 mod chain;
 mod database;
 mod entries;
+mod harbor;
 mod kills;
 mod leaving;
 mod leaving_rig;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use adapter::rights::Right;
+use credentials::settings::RegistryKind;
 use hyperfleet_client::{ConnectionFault, Error, Identity, Probe};
 use jiff::Timestamp;
 use kubernetes::{KubernetesError, NamespaceSummary, PodSummary};
@@ -129,6 +130,8 @@ pub struct LedgerFacts {
 pub struct RegistryFacts {
     /// Its name.
     pub name: String,
+    /// Its kind.
+    pub kind: RegistryKind,
     /// The answer to a look for an account that need not exist.
     pub answer: Result<(), AccountError>,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::bail;
 use credentials::credential::{Approval, Credential, RegistryName};
 use credentials::ledger::{Filter, Ledger, LedgerError, Revocation, Statement};
-use credentials::settings::Plan;
+use credentials::settings::{Plan, RegistryPlan};
 use daemon::output;
 use jiff::Timestamp;
 use registry_account::{CredentialId, Registry as _};
@@ -98,11 +98,9 @@ fn approval(plan: &Plan, registry: &RegistryName) -> Approval {
 }
 
 fn token_lives(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Duration>> {
-    let life = |served: &credentials::run::Served<_>| -> Duration {
-        let registry: &registry_account::QuayRegistry = &served.registry;
-        registry.capabilities().token_life
-    };
-    let lives = plan.registries.iter().map(|planned| Ok((planned.name.clone(), life(&planned.connect()?))));
+    let life =
+        |planned: &RegistryPlan| Ok((planned.name.clone(), planned.connect()?.registry.capabilities().token_life));
+    let lives = plan.registries.iter().map(life);
     lives.collect()
 }
 

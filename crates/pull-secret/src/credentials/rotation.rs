@@ -54,7 +54,7 @@ pub(super) async fn start(arguments: RotationStartArguments, from_ams: bool) -> 
     let now = Timestamp::now();
     let counts: Vec<GroupCounts> = groups.iter().map(|group| waiting(group.len())).collect();
     let each = rules.min_success_time.saturating_add(registry.policy.interval.saturating_mul(2));
-    let per_minute = registry.quay.calls_per_minute;
+    let per_minute = registry.client.calls_per_minute();
     let proposal = Proposal { name: &rules.name, plan: &plan, counts: &counts, per_minute, each, now };
     output::print(page::proposal(&proposal, format))?;
     if !yes {
@@ -102,7 +102,7 @@ async fn print(
     let failed = ledger.rotation_members(name, Standing::Failed, SHOWN).await?;
     let soak = Duration::try_from(rotation.plan.min_success_time).unwrap_or_default();
     let each = ledger.rotation_pace(name).await?.unwrap_or(soak);
-    let per_minute = registry.map(|planned| planned.quay.calls_per_minute);
+    let per_minute = registry.map(|planned| planned.client.calls_per_minute());
     let progress =
         Progress { rotation: &rotation, counts: &counts, failed: &failed, per_minute, each, now: Timestamp::now() };
     Ok(output::print(page::progress(&progress, format))?)

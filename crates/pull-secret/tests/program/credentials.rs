@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use emulators::quay::Settings as QuaySettings;
 use hyperfleet_client::{Settings, TokenSettings};
-use registry_account::{QuayRegistry, QuayToken};
+use registry_account::{IdentitySecret, QuayRegistry};
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -179,7 +179,7 @@ async fn prepare(server: &Server) {
         host: None,
         organization: "hyperfleet".parse().unwrap(),
         team: "pullers".parse().unwrap(),
-        token: QuayToken::Value(server.quay.token().into()),
+        token: IdentitySecret::Value(server.quay.token().into()),
         ca_file: None,
         call_timeout: Duration::from_mins(1),
         calls_per_minute: 60,

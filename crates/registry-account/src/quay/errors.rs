@@ -1,9 +1,10 @@
-//! Maps Quay's refusals to kinds, by status and by the beginnings of known messages.
+//! Recognizes refusals of Quay by the beginnings of known messages.
 
+use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::settings::QuaySettings;
-use crate::error::ErrorKind;
+use super::settings::OrganizationName;
+use crate::client::{Answer, Remedies};
 
 /// A refusal that is recognized by its message, which is not shown: Quay's messages repeat the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +19,13 @@ pub(super) enum Known {
     UnknownUser,
 }
 
-/// Kind and remedy of a refusal.
-pub(super) struct Classified {
-    pub(super) kind: ErrorKind,
-    pub(super) hint: Option<String>,
+/// Returns the known message of a refusal.
+pub(super) fn known(answer: &Answer) -> Option<Known> {
+    if answer.status == StatusCode::BAD_REQUEST { of_body(&answer.body) } else { None }
 }
 
-/// Returns the known message of a refusal with status 400: in a problem, or in a document with a bare message.
-pub(super) fn known(body: &[u8]) -> Option<Known> {
+/// Returns the known message in a problem, or in a document with a bare message.
+fn of_body(body: &[u8]) -> Option<Known> {
     let refusal: Map<String, Value> = serde_json::from_slice(body).ok()?;
     let messages =
         ["error_message", "detail", "message"].into_iter().filter_map(|member| refusal.get(member)?.as_str());
@@ -44,29 +44,17 @@ fn of_message(message: &str) -> Option<Known> {
     }
 }
 
-/// Returns kind and remedy of a status that no operation expects.
-pub(super) fn classify(status: u16, settings: &QuaySettings) -> Classified {
-    let (kind, hint) = match status {
-        401 => (
-            ErrorKind::Unauthenticated,
-            Some("generate another access token of the OAuth application: this one is unknown or expired".to_owned()),
+/// Returns what mends refusals that no operation expects.
+pub(super) fn remedies(organization: &OrganizationName) -> Remedies {
+    Remedies {
+        unauthenticated: "generate another access token of the OAuth application: this one is unknown or expired"
+            .to_owned(),
+        denied: format!(
+            "give the access token the scope org:admin, make its creator an administrator of the organization \
+             `{organization}`, and check that `{organization}` exists"
         ),
-        403 => (
-            ErrorKind::PermissionDenied,
-            Some(format!(
-                "give the access token the scope org:admin, make its creator an administrator of the organization `{0}`, \
-                 and check that `{0}` exists",
-                settings.organization
-            )),
-        ),
-        408 | 504 => (ErrorKind::TimedOut, None),
-        429 => (ErrorKind::QuotaExceeded, None),
-        404 | 405 => (ErrorKind::Invalid, Some("check that the address is that of Quay".to_owned())),
-        200..=299 | 500 => (ErrorKind::Internal, None),
-        300..=499 => (ErrorKind::Invalid, None),
-        _ => (ErrorKind::Unavailable, None),
-    };
-    Classified { kind, hint }
+        not_found: "check that the address is that of Quay".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +75,6 @@ mod tests {
     #[case::other(json!({"message": "Robot is being used by a mirror"}), None)]
     #[case::list(json!(["Unknown user"]), None)]
     fn messages_are_known_by_their_beginning(#[case] body: Value, #[case] expected: Option<Known>) {
-        assert_eq!(known(body.to_string().as_bytes()), expected);
+        assert_eq!(of_body(body.to_string().as_bytes()), expected);
     }
 }

@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::QuayRegistry;
-use super::client::{Answer, Call, Request};
-use super::errors::Known;
-use super::wire;
+use super::errors::{self, Known};
+use crate::client::{Answer, Call, Request};
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::name::AccountName;
 
@@ -72,13 +71,13 @@ impl QuayRegistry {
 
 fn parsed(call: &Call<'_>, answer: &Answer) -> Result<BTreeSet<Issuer>, AccountError> {
     match answer.status {
-        StatusCode::OK => wire::parse(answer).ok_or_else(|| call.unreadable()),
+        StatusCode::OK => answer.parse().ok_or_else(|| call.unreadable()),
         _ => Err(refused(call, answer)),
     }
 }
 
 fn refused(call: &Call<'_>, answer: &Answer) -> AccountError {
-    match answer.known() {
+    match errors::known(answer) {
         Some(Known::NoSuchRobot) => call.failed(ErrorKind::NotFound),
         _ => call.refused(answer),
     }

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::client::{Call, Request};
+use super::settings::OrganizationName;
 use super::wire;
+use crate::client::{Call, Request, escaped};
 use crate::contract::Usage;
 use crate::error::AccountError;
 
@@ -45,18 +46,16 @@ struct Metadata {
     useragent: Option<String>,
 }
 
-/// Returns the user agent of our probes, which are left out of the usage.
-pub(super) fn probe_user_agent() -> String {
-    format!("{REGISTRY_PROBE}/{}", env!("CARGO_PKG_VERSION"))
-}
-
 /// Reads the usage of the account of a call; see [`Registry::usage`](crate::contract::Registry::usage).
-pub(super) async fn usage(call: &Call<'_>, since: Timestamp) -> Result<Usage, AccountError> {
+pub(super) async fn usage(
+    call: &Call<'_>,
+    organization: &OrganizationName,
+    since: Timestamp,
+) -> Result<Usage, AccountError> {
     // The log has whole seconds.
     let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
     let day = since.to_zoned(TimeZone::UTC).strftime("%m/%d/%Y").to_string();
     let performer = call.resource.replace('+', "%2B");
-    let organization = &call.client.settings.organization;
     let first = format!("organization/{organization}/logs?performer={performer}&starttime={day}");
     let (mut usage, mut path) = (Usage::none(), first.clone());
     for request in 1..=MAX_PAGES {
@@ -65,7 +64,7 @@ pub(super) async fn usage(call: &Call<'_>, since: Timestamp) -> Result<Usage, Ac
         if answer.status != StatusCode::OK {
             return Err(call.refused(&answer));
         }
-        let page: Page = wire::parse(&answer).ok_or_else(|| call.unreadable())?;
+        let page: Page = answer.parse().ok_or_else(|| call.unreadable())?;
         let mut is_past = false;
         for entry in &page.logs {
             let at = wire::time(&entry.datetime).ok_or_else(|| call.unreadable())?;
@@ -107,11 +106,4 @@ impl Entry {
             _ => {}
         }
     }
-}
-
-/// Returns a token as it may stand in a query.
-fn escaped(token: &str) -> String {
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let escape = |byte: u8| if is_safe(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    token.bytes().map(escape).collect()
 }

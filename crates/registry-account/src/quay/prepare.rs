@@ -5,8 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::QuayRegistry;
-use super::client::{Call, Request};
-use super::wire;
+use crate::client::{Call, Request};
 use crate::error::{AccountError, Operation};
 
 /// The role with which a repository may be pulled.
@@ -43,7 +42,7 @@ impl QuayRegistry {
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn prepare(&self) -> Result<(), AccountError> {
-        let settings = &self.client.settings;
+        let settings = &self.settings;
         let (organization, team) = (&settings.organization, &settings.team);
         let call = self.client.call(Operation::Prepare, organization.to_string());
         let request = Request::new("put_team", Method::PUT, format!("organization/{organization}/team/{team}"));
@@ -66,8 +65,8 @@ impl QuayRegistry {
         if answer.status != StatusCode::OK {
             return Err(call.refused(&answer));
         }
-        let Prototypes { prototypes } = wire::parse(&answer).ok_or_else(|| call.unreadable())?;
-        let team = self.client.settings.team.as_str();
+        let Prototypes { prototypes } = answer.parse().ok_or_else(|| call.unreadable())?;
+        let team = self.settings.team.as_str();
         Ok(prototypes.iter().any(|prototype| {
             let Prototype { delegate, role, activating_user } = prototype;
             delegate.kind == "team" && delegate.name == team && role == READ && activating_user.is_none()

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use daemon::calls::CallLog;
 use daemon::endpoint::EndpointUrl;
-use secrecy::SecretString;
 
+use crate::client::host_of_images;
+use crate::identity::IdentitySecret;
 use crate::name::is_separated;
 
 /// Organization, team and identity at Quay, and the time limit of a call.
@@ -22,8 +23,8 @@ pub struct QuaySettings {
     pub organization: OrganizationName,
     /// The team that may pull, of which each permitted robot is a member.
     pub team: TeamName,
-    /// The identity.
-    pub token: QuayToken,
+    /// The identity: the access token of an OAuth application with the scope `org:admin`.
+    pub token: IdentitySecret,
     /// File with the certificate authorities of Quay, in PEM; `None` for the system's.
     pub ca_file: Option<PathBuf>,
     /// Time limit of a call of this crate, all its requests included.
@@ -32,15 +33,6 @@ pub struct QuaySettings {
     pub calls_per_minute: u32,
     /// Record of each request, for a program that runs once.
     pub calls: Option<CallLog>,
-}
-
-/// The access token of an OAuth application with the scope `org:admin`.
-#[derive(Clone, Debug)]
-pub enum QuayToken {
-    /// In a file, which is read at each request: a rotation of the token replaces the file.
-    File(PathBuf),
-    /// A token that the caller has.
-    Value(SecretString),
 }
 
 /// A text that is no name of an organization or a team.
@@ -67,12 +59,7 @@ pub struct TeamName(String);
 impl QuaySettings {
     /// Returns the key in `auths`: the host of images, or that of the address with its port.
     pub fn host(&self) -> &str {
-        if let Some(host) = &self.host {
-            return host;
-        }
-        let address = self.address.as_str();
-        let authority = address.split_once("://").map_or(address, |(_scheme, rest)| rest);
-        authority.split('/').next().unwrap_or(authority)
+        host_of_images(&self.address, self.host.as_ref())
     }
 }
 

@@ -5,11 +5,10 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use secrecy::SecretString;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::client::Answer;
 use super::settings::OrganizationName;
+use crate::client::Answer;
 use crate::contract::{Account, ListedAccount};
 use crate::name::{AccountName, CredentialId};
 
@@ -65,14 +64,9 @@ pub(super) fn metadata(credential: CredentialId) -> Value {
     Value::Object(Map::from_iter([(METADATA_CREDENTIAL.to_owned(), Value::String(credential.to_string()))]))
 }
 
-/// Returns the document in an answer; the parser's error would quote values.
-pub(super) fn parse<T: DeserializeOwned>(answer: &Answer) -> Option<T> {
-    serde_json::from_slice(&answer.body).ok()
-}
-
 /// Returns the listed robots whose names could be ours.
 pub(super) fn listed(answer: &Answer, organization: &OrganizationName) -> Option<Vec<ListedAccount>> {
-    let Robots { robots } = parse(answer)?;
+    let Robots { robots } = answer.parse()?;
     let account = |robot: Robot| {
         let short = robot.name.strip_prefix(organization.as_str())?.strip_prefix('+')?;
         let created = robot.created.as_deref().and_then(time);

@@ -3,6 +3,7 @@
 mod creation;
 mod emulated;
 mod lists;
+mod proxy;
 mod retirement;
 mod subject;
 mod usage;
@@ -21,6 +22,11 @@ macro_rules! every_registry_passes {
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_harbor() {
+                $module::$case(&Subject::at_harbor().await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn at_quay() {
                 $module::$case(&Subject::at_quay().await).await;
             }
@@ -31,7 +37,7 @@ macro_rules! every_registry_passes {
 every_registry_passes! {
     creation: {
         a_created_account_is_found_as_it_was_sent
-        a_created_account_may_not_pull_yet
+        a_created_account_may_pull_as_stated
         a_permitted_account_pulls
         permitting_again_changes_nothing
         creating_again_returns_the_same_account

@@ -4,21 +4,10 @@ use registry_account::probe::{Cause, Finding, Place, Verdict};
 use registry_account::{AccountName, ErrorKind, Fault, MemoryRegistry, NewAccount, Operation, Registry as _};
 use rstest::rstest;
 
-use crate::rig::{credential, image, name, new_account, time};
+use crate::rig::{call, credential, image, name, new_account};
 
 async fn attempt(registry: &MemoryRegistry, operation: Operation) -> Option<ErrorKind> {
-    let name = name();
-    let result = match operation {
-        Operation::Create => registry.create(&new_account()).await.map(drop),
-        Operation::Find => registry.find(&name).await.map(drop),
-        Operation::Permit => registry.permit(&name).await,
-        Operation::Usage => registry.usage(&name, time("1970-01-01T00:00:00Z")).await.map(drop),
-        Operation::Disable => registry.disable(&name).await,
-        Operation::Delete => registry.delete(&name).await.map(drop),
-        Operation::List => registry.list(None).await.map(drop),
-        other => panic!("{other:?} is not of the contract"),
-    };
-    result.err().map(|error| error.kind)
+    call(registry, operation).await.err().map(|error| error.kind)
 }
 
 #[rstest]

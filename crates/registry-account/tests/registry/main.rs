@@ -1,9 +1,12 @@
-//! Conformance of every registry to the contract; probes; requests, refusals and secrecy of Quay's client.
+//! Conformance of every registry to the contract; probes; requests, refusals and secrecy of the clients.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
 
 mod conformance;
+mod harbor;
 mod lag;
 mod probing;
 mod quay;
+mod refusals;
 mod rig;
+mod secrecy;

@@ -1,4 +1,4 @@
-//! A client of Quay over a server, and one way to call each operation.
+//! Clients of Harbor and Quay over a server, and one way to call each operation.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use registry_account::{
-    AccountError, AccountName, CredentialId, Image, Issuer, NewAccount, Operation, QuayRegistry, QuaySettings,
-    QuayToken, Registry,
+    AccountError, AccountName, CredentialId, HarborRegistry, HarborSettings, IdentitySecret, Image, Issuer, NewAccount,
+    Operation, QuayRegistry, QuaySettings, Registry, RobotPrefix,
 };
 
-/// The token of the client. No error and no `Debug` may show it.
+/// The token or password of a client. No error and no `Debug` may show it.
 pub(crate) const TOKEN: &str = "t0ken-m4rker-of-an-application";
-/// The description of [`new_account`], which Quay's messages repeat.
+/// The user of Harbor's client.
+pub(crate) const USER: &str = "service";
+/// The description of [`new_account`], which the registries' messages repeat.
 pub(crate) const DESCRIPTION: &str = "d3scription-m4rker";
-/// The login of [`name`].
+/// The login of [`name`] at Quay.
 pub(crate) const LOGIN: &str = "fleet+hf-one";
+/// The login of [`name`] at Harbor.
+pub(crate) const HARBOR_LOGIN: &str = "robot$fleet+hf-one";
 /// The credential of [`new_account`].
 pub(crate) const CREDENTIAL: &str = "01932b5c-9f3e-7c2a-8e1d-0123456789ab";
 /// A password as Quay makes them.
@@ -24,8 +28,8 @@ pub(crate) const PASSWORD: &str = "P4SSWORDM4RKER0123456789";
 /// Longer than any test takes.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Every operation that sends a request.
-pub(crate) const OPERATIONS: [Operation; 9] = [
+/// Every operation of the contract that sends a request.
+pub(crate) const OPERATIONS: [Operation; 7] = [
     Operation::Create,
     Operation::Find,
     Operation::Permit,
@@ -33,9 +37,64 @@ pub(crate) const OPERATIONS: [Operation; 9] = [
     Operation::Disable,
     Operation::Delete,
     Operation::List,
-    Operation::Prepare,
-    Operation::Federate,
 ];
+
+/// A client under test.
+#[derive(Debug)]
+pub(crate) enum Tested {
+    Harbor(HarborRegistry),
+    Quay(QuayRegistry),
+}
+
+// === impl Tested ===
+
+impl Tested {
+    /// Every client, at the same server.
+    pub(crate) fn all(address: SocketAddr) -> [Self; 2] {
+        Self::all_within(address, CALL_TIMEOUT)
+    }
+
+    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 2] {
+        let harbor = HarborSettings { call_timeout, ..harbor_settings(address) };
+        let quay = QuaySettings { call_timeout, ..settings(address) };
+        [Self::Harbor(HarborRegistry::connect(harbor).unwrap()), Self::Quay(QuayRegistry::connect(quay).unwrap())]
+    }
+
+    pub(crate) fn operations(&self) -> Vec<Operation> {
+        match self {
+            Self::Harbor(_) => OPERATIONS.to_vec(),
+            Self::Quay(_) => [&OPERATIONS[..], &[Operation::Prepare, Operation::Federate]].concat(),
+        }
+    }
+
+    /// Calls an operation on [`name`], and forgets what it answers.
+    pub(crate) async fn attempt(&self, operation: Operation) -> Result<(), AccountError> {
+        match self {
+            Self::Harbor(registry) => call(registry, operation).await,
+            Self::Quay(registry) => attempt(registry, operation).await,
+        }
+    }
+}
+
+pub(crate) fn harbor_settings(address: SocketAddr) -> HarborSettings {
+    HarborSettings {
+        address: format!("http://{address}").parse().unwrap(),
+        host: None,
+        project: "fleet".parse().unwrap(),
+        robot_prefix: RobotPrefix::default(),
+        username: USER.parse().unwrap(),
+        password: IdentitySecret::Value(TOKEN.into()),
+        token_life: Duration::from_mins(30),
+        ca_file: None,
+        call_timeout: CALL_TIMEOUT,
+        calls_per_minute: 60,
+        calls: None,
+    }
+}
+
+pub(crate) fn harbor(address: SocketAddr) -> HarborRegistry {
+    HarborRegistry::connect(harbor_settings(address)).unwrap()
+}
 
 pub(crate) fn settings(address: SocketAddr) -> QuaySettings {
     QuaySettings {
@@ -43,7 +102,7 @@ pub(crate) fn settings(address: SocketAddr) -> QuaySettings {
         host: None,
         organization: "fleet".parse().unwrap(),
         team: "pullers".parse().unwrap(),
-        token: QuayToken::Value(TOKEN.into()),
+        token: IdentitySecret::Value(TOKEN.into()),
         ca_file: None,
         call_timeout: CALL_TIMEOUT,
         calls_per_minute: 60,
@@ -75,11 +134,19 @@ pub(crate) fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Calls an operation on [`name`], and forgets what it answers.
+/// Calls an operation of Quay's client on [`name`].
 pub(crate) async fn attempt(registry: &QuayRegistry, operation: Operation) -> Result<(), AccountError> {
+    match operation {
+        Operation::Prepare => registry.prepare().await,
+        Operation::Federate => registry.set_issuers(&name(), &issuers()).await,
+        other => call(registry, other).await,
+    }
+}
+
+/// Calls an operation of the contract on [`name`].
+pub(crate) async fn call(registry: &impl Registry, operation: Operation) -> Result<(), AccountError> {
     let name = name();
     match operation {
-        Operation::Connect => Ok(()),
         Operation::Create => registry.create(&new_account()).await.map(drop),
         Operation::Find => registry.find(&name).await.map(drop),
         Operation::Permit => registry.permit(&name).await,
@@ -87,8 +154,7 @@ pub(crate) async fn attempt(registry: &QuayRegistry, operation: Operation) -> Re
         Operation::Disable => registry.disable(&name).await,
         Operation::Delete => registry.delete(&name).await.map(drop),
         Operation::List => registry.list(None).await.map(drop),
-        Operation::Prepare => registry.prepare().await,
-        Operation::Federate => registry.set_issuers(&name, &issuers()).await,
+        other => panic!("{other:?} is not of the contract"),
     }
 }
 

@@ -9,38 +9,23 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
-use super::faults::{Aim, Effect, Fault};
 use super::gate::{Gate, Passed};
+use super::operation::Operation;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::settings::{Call, Pull, Robot, Settings};
 use super::signing::Signing;
 use super::state::{Moment, State};
+use crate::http_faults::{Aim, Effect, Fault, Telling};
 
 /// The lifetime of a token that a cluster's issuer signs.
 const SUBJECT_TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
-/// The end of a call.
+/// The end of a call: an answer, and the way in which it is given.
 #[derive(Debug)]
-pub(crate) enum End {
-    /// An answer, and the way in which it is written.
-    Answered(Result<Answer, Refusal>, Telling),
-    /// Drop the connection.
-    Cut,
-    /// Keep it waiting.
-    Hang,
-}
-
-/// The way in which an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Telling {
-    Whole,
-    /// A page in HTML instead.
-    Garbage,
-    /// Too long for every reader.
-    Huge,
-    /// A half of it, and then nothing.
-    Stalled,
+pub(crate) struct End {
+    pub(crate) result: Result<Answer, Refusal>,
+    pub(crate) telling: Telling,
 }
 
 /// The server's memory, shared by all connections.
@@ -95,12 +80,13 @@ impl Engine {
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
-        if let (End::Answered(result, telling), Some(call)) = (&end, self.lock().calls.get_mut(index)) {
-            call.outcome = Some(match (result, telling) {
-                (Err(refusal), Telling::Whole | Telling::Stalled) => refusal.status,
-                (Ok(answer), Telling::Whole | Telling::Stalled) => answer.status,
-                _ => 200,
-            });
+        if let Some(call) = self.lock().calls.get_mut(index) {
+            call.outcome = match (&end.result, end.telling) {
+                (_, Telling::Cut | Telling::Hang) => None,
+                (Err(refusal), Telling::Whole | Telling::Stalled) => Some(refusal.status),
+                (Ok(answer), Telling::Whole | Telling::Stalled) => Some(answer.status),
+                (_, Telling::Garbage | Telling::Huge) => Some(200),
+            };
         }
         end
     }
@@ -165,7 +151,7 @@ impl Engine {
         drop(received.wait_for(|received| *received >= count).await);
     }
 
-    pub(crate) fn inject(&self, fault: Fault) {
+    pub(crate) fn inject(&self, fault: Fault<Operation>) {
         self.lock().gate.faults.add(fault);
     }
 
@@ -187,7 +173,7 @@ impl Engine {
         count - 1
     }
 
-    fn answer(&self, request: &Request, aim: &Aim) -> (End, Duration) {
+    fn answer(&self, request: &Request, aim: &Aim<Operation>) -> (End, Duration) {
         let mut inner = self.lock();
         let now = inner.now(self.clock);
         let answer = inner.answer(now, request, aim);
@@ -207,30 +193,22 @@ impl Inner {
         clock().checked_add(self.ahead).unwrap_or(Timestamp::MAX)
     }
 
-    fn answer(&mut self, now: Timestamp, request: &Request, aim: &Aim) -> (End, Duration) {
-        let answered = |result| End::Answered(result, Telling::Whole);
+    fn answer(&mut self, now: Timestamp, request: &Request, aim: &Aim<Operation>) -> (End, Duration) {
+        let whole = |result| (End { result, telling: Telling::Whole }, Duration::ZERO);
         let Passed { user, effect } = match self.gate.check(now, request, aim) {
             Ok(passed) => passed,
-            Err(refusal) => return (answered(Err(refusal)), Duration::ZERO),
+            Err(refusal) => return whole(Err(refusal)),
         };
         let result = if effect.is_none_or(Effect::commits) {
             self.state.handle(Moment { now, user: &user }, request)
         } else {
             Ok(Answer::empty())
         };
-        let refusal = effect.and_then(|effect| effect.refusal(request.operation.form()));
-        if let Some(refusal) = refusal {
-            return (answered(Err(refusal)), Duration::ZERO);
+        let Some(effect) = effect else { return whole(result) };
+        if let Some(refused) = effect.refused() {
+            let refusal = Refusal::scripted(refused.status, request.operation.form(), "Scripted fault");
+            return whole(Err(refusal.with_retry(refused.retry_after)));
         }
-        let end = match effect {
-            Some(Effect::Cut | Effect::CommitThenCut) => End::Cut,
-            Some(Effect::Hang | Effect::CommitThenHang) => End::Hang,
-            Some(Effect::Garbage | Effect::CommitThenGarbage) => End::Answered(result, Telling::Garbage),
-            Some(Effect::CommitThenHuge) => End::Answered(result, Telling::Huge),
-            Some(Effect::CommitThenStall) => End::Answered(result, Telling::Stalled),
-            _ => answered(result),
-        };
-        let delay = if let Some(Effect::Slow(delay)) = effect { delay } else { Duration::ZERO };
-        (end, delay)
+        (End { result, telling: effect.telling() }, effect.delay())
     }
 }

@@ -2,11 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::faults::{Aim, Effect, Fault};
 use super::form::Form;
+use super::operation::Operation;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::settings::{ApiToken, Settings};
+use crate::http_faults::{Aim, Effect, Fault};
 use crate::scripted::Script;
 
 /// The checks and what they remember.
@@ -14,7 +15,7 @@ use crate::scripted::Script;
 pub(crate) struct Gate {
     tokens: Vec<ApiToken>,
     started: Timestamp,
-    pub(crate) faults: Script<Fault>,
+    pub(crate) faults: Script<Fault<Operation>>,
 }
 
 /// A call that may go on.
@@ -36,7 +37,7 @@ impl Gate {
     }
 
     /// Lets a call pass, or refuses it. One whose token is not good uses up no fault.
-    pub(crate) fn check(&mut self, now: Timestamp, request: &Request, aim: &Aim) -> Result<Passed, Refusal> {
+    pub(crate) fn check(&mut self, now: Timestamp, request: &Request, aim: &Aim<Operation>) -> Result<Passed, Refusal> {
         let form = request.operation.form();
         let mut user = String::new();
         let mut may = true;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::form::Form;
+use crate::http_faults::Operated;
 
 /// An operation of Quay's API, of its token service, or of its registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +134,16 @@ impl Operation {
 
     fn row(self) -> Option<&'static Row> {
         ROWS.iter().find(|row| row.operation == self)
+    }
+}
+
+impl Operated for Operation {
+    fn name(self) -> &'static str {
+        Self::name(self)
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        Self::all()
     }
 }
 

@@ -6,19 +6,18 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Query;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HOST, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use http_body_util::channel::Channel;
+use http::{HeaderName, HeaderValue, Method, Response};
 use jiff::fmt::rfc2822::DateTimePrinter;
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::json;
 
 use super::answer::Answer;
-use super::engine::{End, Engine, Telling};
+use super::engine::{End, Engine};
 use super::fields::field;
 use super::paths::AUTH_PATH;
 use super::refusal::Refusal;
 use super::request::Request;
 use crate::connections::Connection;
+use crate::responses::{Place, document, given};
 
 mod route;
 
@@ -26,13 +25,6 @@ use route::Routed;
 
 /// The largest body, as Quay's limit for robots.
 const BODY_BYTES_MAXIMUM: usize = 1024 * 1024;
-
-/// The page that stands for an answer that a proxy makes.
-const GARBAGE: &str = "<html><head><title>Welcome</title></head><body>Scripted fault</body></html>";
-
-/// A part of an answer that is too long, and the number of times that it is sent.
-const CHUNK: &[u8] = &[b' '; 64 * 1024];
-const CHUNKS: usize = 1024;
 
 /// The header with the digest of a manifest.
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
@@ -66,22 +58,12 @@ async fn answer(engine: &Engine, connection: Connection, request: http::Request<
     let target = routed.target();
     let request = bind(routed, &head, &body);
     let target = if target.is_empty() { request.basic().map(|basic| basic.user).unwrap_or_default() } else { target };
-    match engine.call(request, target).await {
-        End::Answered(_, Telling::Garbage) => page(Body::from(GARBAGE)),
-        End::Answered(_, Telling::Huge) => page(huge()),
-        End::Answered(result, telling) => {
-            let (response, text) = match &result {
-                Ok(answer) => written(answer),
-                Err(refused) => (refusal(refused, &base, engine), refused.json(&base).to_string()),
-            };
-            if telling == Telling::Stalled { stalled(response, &text, engine.stopping.clone()) } else { response }
-        }
-        End::Cut => cut(&connection),
-        End::Hang => {
-            engine.stopping.cancelled().await;
-            cut(&connection)
-        }
-    }
+    let End { result, telling } = engine.call(request, target).await;
+    let (response, text) = match &result {
+        Ok(answer) => written(answer),
+        Err(refused) => (refusal(refused, &base, engine), refused.json(&base).to_string()),
+    };
+    given(telling, response, &text, &Place { connection: &connection, stopping: &engine.stopping }).await
 }
 
 fn header<'a>(head: &'a Parts, name: &HeaderName) -> &'a str {
@@ -108,12 +90,6 @@ fn bind(routed: Routed, head: &Parts, body: &Bytes) -> Request {
     }
 }
 
-/// The response is never written: its connection is gone before.
-fn cut(connection: &Connection) -> Response<Body> {
-    connection.cut();
-    Response::new(Body::empty())
-}
-
 fn refusal(refusal: &Refusal, base: &str, engine: &Engine) -> Response<Body> {
     let mut response = document(refusal.status, &refusal.json(base));
     if let Some(seconds) = refusal.retry_after() {
@@ -135,44 +111,4 @@ fn written(answer: &Answer) -> (Response<Body>, String) {
         response.headers_mut().insert(DIGEST, digest);
     }
     (response, answer.body.to_string())
-}
-
-fn document(status: u16, value: &Value) -> Response<Body> {
-    let body = if *value == json!(null) { Body::empty() } else { Body::from(value.to_string()) };
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-fn page(body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    response
-}
-
-/// A body that is made while it is read; it ends with its reader.
-fn huge() -> Body {
-    let (mut sender, body) = Channel::<Bytes>::new(1);
-    tokio::spawn(async move {
-        for _ in 0..CHUNKS {
-            if sender.send_data(Bytes::from_static(CHUNK)).await.is_err() {
-                return;
-            }
-        }
-    });
-    Body::new(body)
-}
-
-/// The response with a half of its body, and an end with the server only.
-fn stalled(response: Response<Body>, text: &str, stopping: CancellationToken) -> Response<Body> {
-    let half = Bytes::copy_from_slice(text.as_bytes().get(..text.len() / 2).unwrap_or_default());
-    let (mut sender, body) = Channel::<Bytes>::new(1);
-    tokio::spawn(async move {
-        // A reader that is gone waits for nothing.
-        if sender.send_data(half).await.is_ok() {
-            stopping.cancelled().await;
-        }
-    });
-    response.map(|_| Body::new(body))
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::faults::Fault;
 use super::operation::Operation;
+use crate::http_faults::Fault;
 
 /// Behaviour of a server.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Settings {
     /// The issuers of clusters' tokens with their keys (a JWK Set), which Quay would fetch from them.
     pub issuers: BTreeMap<String, Value>,
     /// Scripted faults, in the order in which they are tried.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<Fault<Operation>>,
     /// Minimum time of every call.
     pub latency: Duration,
     /// The time by which the server's clock is behind this machine's at the start.

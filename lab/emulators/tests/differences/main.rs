@@ -42,6 +42,9 @@ use testkit::environment::variable;
 const COMMAND: &str =
     "UPDATE_DIFFERENCES=1 hack/real-parts/with.sh kubernetes -- cargo test --locked --workspace --test differences";
 
+/// The differences of the Harbor emulator, for which no answers were recorded.
+const HARBOR: &str = include_str!("harbor.md");
+
 /// The differences of the AMS emulator, for which no answers were recorded.
 const ACCOUNTS_MGMT: &str = include_str!("accounts_mgmt.md");
 
@@ -88,7 +91,7 @@ async fn every_difference_of_the_emulator_is_documented() {
     let server = Server::start(Kind::Emulator).await.unwrap();
     let found = Recording { version: "the emulator".to_owned(), answers: server.play(&suite).await };
     let (page, faults) = page::render(&suite, &recorded, &found);
-    let page = page + &key_vault::section().await + &quay::section().await + "\n" + ACCOUNTS_MGMT;
+    let page = page + &key_vault::section().await + &quay::section().await + "\n" + HARBOR + "\n" + ACCOUNTS_MGMT;
     if is_update() {
         daemon::file::replace(&page_path(), page.as_bytes()).unwrap();
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use registry_account::contract::{Capabilities, Disables, Identities};
+use registry_account::contract::{Capabilities, Disables, Identities, Passwords};
 use rstest::rstest;
 
 use crate::credential::{
@@ -94,6 +94,8 @@ fn given(state: State) -> Given {
     let capabilities = Capabilities {
         identities: Identities::Accounts,
         expires: false,
+        new_accounts_pull: false,
+        passwords: Passwords::Kept,
         usage_log: true,
         disables: Disables::Never,
         token_life: hour,

@@ -1,5 +1,6 @@
 //! The checks of the credentials service.
 
+use credentials::settings::RegistryKind;
 use registry_account::ErrorKind;
 
 use super::api::words;
@@ -85,16 +86,24 @@ fn stored(checks: &mut Checks, ledger: &Result<LedgerFacts, String>) {
 }
 
 fn registry(checks: &mut Checks, facts: &RegistryFacts) {
-    let RegistryFacts { name, answer } = facts;
+    let RegistryFacts { name, kind, answer } = facts;
     let check = format!("registry {name}");
     match answer {
         Ok(()) => {
-            checks.ok(&check, "it accepts the token; the permissions to create and to pull show when they are used");
+            checks.ok(&check, "it accepts the identity; the permissions to create and to pull show when they are used");
         }
         Err(error) => {
-            let setting = match error.kind {
-                ErrorKind::Unauthenticated => "token_file: docs/guides/registries/quay.md, step 3",
-                ErrorKind::PermissionDenied => {
+            let setting = match (kind, error.kind) {
+                (RegistryKind::Harbor, ErrorKind::Unauthenticated) => {
+                    "username and password_file: docs/guides/registries/harbor.md, steps 2 and 3"
+                }
+                (RegistryKind::Harbor, ErrorKind::PermissionDenied | ErrorKind::NotPrepared) => {
+                    "project and username: docs/guides/registries/harbor.md, steps 1 and 2"
+                }
+                (RegistryKind::Quay, ErrorKind::Unauthenticated) => {
+                    "token_file: docs/guides/registries/quay.md, step 3"
+                }
+                (RegistryKind::Quay, ErrorKind::PermissionDenied) => {
                     "organization and token_file: docs/guides/registries/quay.md, steps 1 and 3"
                 }
                 _ => "url, ca_file",

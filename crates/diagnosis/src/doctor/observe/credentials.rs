@@ -68,7 +68,7 @@ async fn ledger(plan: &Plan, environment: &impl Environment) -> Result<LedgerFac
 
 /// Looks an account up that need not exist: the registry answers to those only that may read its accounts.
 async fn registry(planned: &RegistryPlan) -> RegistryFacts {
-    let name = planned.name.to_string();
+    let (name, kind) = (planned.name.to_string(), planned.kind);
     let any = AccountName::random(&planned.prefix, 0);
     let found = match planned.connect() {
         Ok(served) => timeout(CHECK_TIMEOUT, served.registry.find(&any)).await.unwrap_or_else(|_elapsed| {
@@ -80,5 +80,5 @@ async fn registry(planned: &RegistryPlan) -> RegistryFacts {
         Err(error) if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::NameTaken) => Err(error),
         _ => Ok(()),
     };
-    RegistryFacts { name, answer }
+    RegistryFacts { name, kind, answer }
 }

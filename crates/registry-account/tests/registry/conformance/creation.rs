@@ -1,9 +1,10 @@
 //! Creation, permission and probes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use registry_account::probe::Verdict;
-use registry_account::{ErrorKind, Login, NewAccount, Operation, Registry};
+use registry_account::{ErrorKind, Login, NewAccount, Operation, Passwords, Registry};
 use secrecy::ExposeSecret as _;
 use tokio::task::JoinSet;
 
@@ -22,9 +23,11 @@ pub(super) async fn a_created_account_is_found_as_it_was_sent(subject: &Subject<
     assert_eq!(subject.registry.find(&new.name).await.unwrap(), Some(created.account));
 }
 
-pub(super) async fn a_created_account_may_not_pull_yet(subject: &Subject<impl Registry>) {
+pub(super) async fn a_created_account_may_pull_as_stated(subject: &Subject<impl Registry>) {
     let login = subject.create().await.login();
-    assert_eq!(subject.probe(&login).await.verdict, Verdict::NotPermitted);
+    let pulls = subject.registry.capabilities().new_accounts_pull;
+    let expected = if pulls { Verdict::Pulls } else { Verdict::NotPermitted };
+    assert_eq!(subject.probe(&login).await.verdict, expected);
 }
 
 pub(super) async fn a_permitted_account_pulls(subject: &Subject<impl Registry>) {
@@ -42,9 +45,13 @@ pub(super) async fn permitting_again_changes_nothing(subject: &Subject<impl Regi
 
 pub(super) async fn creating_again_returns_the_same_account(subject: &Subject<impl Registry>) {
     let (first, second) = (subject.permitted().await, subject.create().await);
-    assert_eq!(first.password.expose_secret(), second.password.expose_secret());
-    assert_eq!(first.account.created, second.account.created);
+    assert_eq!(first.account, second.account);
     assert_eq!(subject.probe(&second.login()).await.verdict, Verdict::Pulls);
+    // Where a password is shown once, the account has another one from now on.
+    let is_same = first.password.expose_secret() == second.password.expose_secret();
+    assert_eq!(is_same, subject.registry.capabilities().passwords == Passwords::Kept);
+    let expected = if is_same { Verdict::Pulls } else { Verdict::Refused };
+    assert_eq!(subject.probe(&first.login()).await.verdict, expected);
 }
 
 pub(super) async fn of_many_creators_with_one_credential_all_get_one_account(
@@ -53,11 +60,18 @@ pub(super) async fn of_many_creators_with_one_credential_all_get_one_account(
     let mut creators = JoinSet::new();
     for _ in 0..10 {
         let (registry, new) = (Arc::clone(&subject.registry), new_account());
-        creators.spawn(async move { registry.create(&new).await.unwrap().password.expose_secret().to_owned() });
+        creators.spawn(async move { registry.create(&new).await.unwrap() });
     }
-    let mut passwords = creators.join_all().await;
-    passwords.dedup();
-    assert_eq!(passwords.len(), 1);
+    let created = creators.join_all().await;
+    assert!(created.iter().all(|one| one.account == created[0].account));
+    assert_eq!(subject.registry.list(None).await.unwrap().accounts.len(), 1);
+    let mut accepted = BTreeSet::new();
+    for one in &created {
+        if subject.probe(&one.login()).await.verdict != Verdict::Refused {
+            accepted.insert(one.password.expose_secret());
+        }
+    }
+    assert_eq!(accepted.len(), 1, "one password is the account's");
 }
 
 pub(super) async fn an_account_whose_answer_was_lost_is_created_again(subject: &Subject<impl Registry>) {

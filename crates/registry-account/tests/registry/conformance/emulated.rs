@@ -1,77 +1,153 @@
-//! An emulated Quay behind a proxy that can damage requests, as nodes and administrators see it.
+//! Emulated registries behind a proxy that can damage requests, as nodes and administrators see them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use emulators::quay::{Quay, Settings};
-use http::{Method, Request, Response, StatusCode};
-use registry_account::{AccountName, Image, Login, QuayRegistry, QuaySettings, QuayToken};
+use axum::body::Bytes;
+use emulators::harbor::{self, Harbor};
+use emulators::quay::{self, Quay};
+use http::request::Parts;
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use registry_account::{
+    AccountName, HarborRegistry, HarborSettings, IdentitySecret, Image, Login, Operation, QuayRegistry, QuaySettings,
+};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
-use crate::rig::settings;
+use super::proxy::Proxy;
+use crate::rig::{harbor_settings, settings};
 
-/// A repository that is made after the team has its default permission.
+/// A repository that is made after Quay's team has its default permission.
 const REPOSITORY: &str = "images";
 
 pub(super) struct Emulated {
-    pub(super) server: Quay,
+    server: Server,
     http: reqwest::Client,
-    damages: Arc<AtomicBool>,
-    proxy: JoinHandle<()>,
+    proxy: Proxy,
+}
+
+enum Server {
+    Harbor(Harbor),
+    Quay(Quay),
 }
 
 // === impl Emulated ===
 
 impl Emulated {
     /// Starts a server, and prepares its organization.
-    pub(super) async fn start() -> (Self, QuayRegistry) {
-        let server = Quay::start(Settings::default()).await.unwrap();
-        let http = reqwest::Client::builder().user_agent("cri-o/1.33").build().unwrap();
-        let damages = Arc::new(AtomicBool::new(false));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (behind, client, armed) = (server.url(), http.clone(), Arc::clone(&damages));
-        let handler = async move |request: Request<Body>| forward(&client, &behind, &armed, request).await;
-        let proxy = tokio::spawn(async move { axum::serve(listener, Router::new().fallback(handler)).await.unwrap() });
+    pub(super) async fn quay() -> (Self, QuayRegistry) {
+        let server = Quay::start(quay::Settings::default()).await.unwrap();
+        let proxy = Proxy::start(server.url(), half_of_quays).await;
         let settings = QuaySettings {
             organization: server.organization().parse().unwrap(),
-            token: QuayToken::Value(server.token().into()),
-            ..settings(address)
+            token: IdentitySecret::Value(server.token().into()),
+            ..settings(proxy.address)
         };
         let registry = QuayRegistry::connect(settings).unwrap();
         registry.prepare().await.unwrap();
         registry.prepare().await.unwrap();
         server.add_repository(REPOSITORY);
-        (Self { server, http, damages, proxy }, registry)
+        (Self::new(Server::Quay(server), proxy), registry)
+    }
+
+    pub(super) async fn harbor() -> (Self, HarborRegistry) {
+        let server = Harbor::start(harbor::Settings::default()).await.unwrap();
+        let proxy = Proxy::start(server.url(), other_description_for_harbor).await;
+        let settings = HarborSettings {
+            project: server.project().parse().unwrap(),
+            username: server.username().parse().unwrap(),
+            password: IdentitySecret::Value(server.password().into()),
+            ..harbor_settings(proxy.address)
+        };
+        (Self::new(Server::Harbor(server), proxy), HarborRegistry::connect(settings).unwrap())
+    }
+
+    fn new(server: Server, proxy: Proxy) -> Self {
+        let http = reqwest::Client::builder().user_agent("cri-o/1.33").build().unwrap();
+        Self { server, http, proxy }
     }
 
     pub(super) fn image(&self) -> Image {
-        let repository = format!("{}/{REPOSITORY}", self.server.organization()).parse().unwrap();
-        Image { repository, reference: Some("latest".parse().unwrap()) }
+        let owner = match &self.server {
+            Server::Harbor(server) => server.project(),
+            Server::Quay(server) => server.organization(),
+        };
+        Image {
+            repository: format!("{owner}/{REPOSITORY}").parse().unwrap(),
+            reference: Some("latest".parse().unwrap()),
+        }
     }
 
-    /// Lets the body of the next creation arrive broken.
+    pub(super) fn now(&self) -> Timestamp {
+        match &self.server {
+            Server::Harbor(server) => server.now(),
+            Server::Quay(server) => server.now(),
+        }
+    }
+
+    pub(super) fn advance(&self, by: Duration) {
+        match &self.server {
+            Server::Harbor(server) => server.advance_clock(by),
+            Server::Quay(server) => server.advance_clock(by),
+        }
+    }
+
+    /// Harbor writes no failed logins to a project's log.
+    pub(super) fn records_failed_logins(&self) -> bool {
+        matches!(self.server, Server::Quay(_))
+    }
+
+    /// Lets a fault happen to the next call of an operation.
+    pub(super) fn inject(&self, operation: Operation, effect: &str) {
+        let names = match operation {
+            Operation::Create => ["CreateRobot", "createOrgRobot"],
+            // Harbor's robots have their permission already, so that it is only looked for.
+            Operation::Permit => ["ListRobot", "updateOrganizationTeamMember"],
+            Operation::Delete => ["DeleteRobot", "deleteOrgRobot"],
+            other => panic!("no case has a fault of {other:?}"),
+        };
+        match &self.server {
+            Server::Harbor(server) => server.inject(format!("{}:{effect}", names[0]).parse().unwrap()),
+            Server::Quay(server) => server.inject(format!("{}:{effect}", names[1]).parse().unwrap()),
+        }
+    }
+
+    /// Lets the body of the next creation arrive damaged.
     pub(super) fn damage(&self) {
-        self.damages.store(true, Ordering::SeqCst);
+        self.proxy.arm();
     }
 
     /// Makes a robot as a person does.
     pub(super) async fn add_robot(&self, name: &AccountName) {
-        let url = format!("{}/api/v1/organization/{}/robots/{name}", self.server.url(), self.server.organization());
-        let request = self.http.put(url).bearer_auth(self.server.token()).body(json!({}).to_string());
+        let request = match &self.server {
+            Server::Harbor(server) => {
+                let permission = json!({
+                    "kind": "project", "namespace": server.project(),
+                    "access": [{"resource": "repository", "action": "pull"}],
+                });
+                let body = json!({
+                    "name": name.as_str(), "description": "of a person", "level": "project", "duration": 30,
+                    "permissions": [permission],
+                });
+                let request = self.http.post(format!("{}/api/v2.0/robots", server.url()));
+                request.basic_auth(server.username(), Some(server.password())).body(body.to_string())
+            }
+            Server::Quay(server) => {
+                let url = format!("{}/api/v1/organization/{}/robots/{name}", server.url(), server.organization());
+                self.http.put(url).bearer_auth(server.token()).body(json!({}).to_string())
+            }
+        };
         let answer = request.header("content-type", "application/json").send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::CREATED);
     }
 
     /// Gets a bearer token as a node does; `None` if the login is refused.
     pub(super) async fn bearer(&self, login: &Login) -> Option<String> {
-        let scope = format!("repository:{}:pull", self.image().repository);
-        let url = format!("{}?service={}&scope={scope}", self.server.realm(), self.server.service());
+        let (realm, service) = match &self.server {
+            Server::Harbor(server) => (server.realm(), server.service()),
+            Server::Quay(server) => (server.realm(), server.service()),
+        };
+        let url = format!("{realm}?service={service}&scope=repository:{}:pull", self.image().repository);
         let request = self.http.get(url).basic_auth(&login.username, Some(login.password.expose_secret()));
         let answer = request.send().await.unwrap();
         let status = answer.status();
@@ -84,47 +160,33 @@ impl Emulated {
         self.answers(bearer, "manifests/latest").await
     }
 
-    /// Lists the tags with a bearer token, for which Quay does not look for the robot.
+    /// Lists the tags with a bearer token, for which no registry looks for the robot.
     pub(super) async fn lists_tags(&self, bearer: &str) -> bool {
         self.answers(bearer, "tags/list").await
     }
 
     async fn answers(&self, bearer: &str, path: &str) -> bool {
-        let url = format!("{}/v2/{}/{path}", self.server.url(), self.image().repository);
+        let server = match &self.server {
+            Server::Harbor(server) => server.url(),
+            Server::Quay(server) => server.url(),
+        };
+        let url = format!("{server}/v2/{}/{path}", self.image().repository);
         self.http.get(url).bearer_auth(bearer).send().await.unwrap().status() == StatusCode::OK
     }
 }
 
-impl Drop for Emulated {
-    fn drop(&mut self) {
-        self.proxy.abort();
-    }
+/// Quay creates a robot from a body that it cannot read.
+fn half_of_quays(head: &Parts, body: &Bytes) -> Option<Bytes> {
+    let is_creation = head.method == Method::PUT && head.uri.path().contains("/robots/");
+    is_creation.then(|| body.slice(..body.len() / 2))
 }
 
-/// Sends a request on, and its answer back; one that is lost behind is a 502 before.
-async fn forward(
-    client: &reqwest::Client,
-    behind: &str,
-    damages: &AtomicBool,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (head, body) = request.into_parts();
-    let mut body = to_bytes(body, 1024 * 1024).await.unwrap();
-    let is_creation = head.method == Method::PUT && head.uri.path().contains("/robots/");
-    if is_creation && damages.swap(false, Ordering::SeqCst) {
-        body.truncate(body.len() / 2);
-    }
-    let mut headers = head.headers;
-    headers.remove("content-length");
-    let sent = client.request(head.method, format!("{behind}{}", head.uri)).headers(headers).body(body).send().await;
-    let Ok(answer) = sent else {
-        return Response::builder().status(StatusCode::BAD_GATEWAY).body(Body::empty()).unwrap();
-    };
-    let mut response = Response::builder().status(answer.status());
-    for (name, value) in
-        answer.headers().iter().filter(|(name, _)| !["content-length", "transfer-encoding"].contains(&name.as_str()))
-    {
-        response = response.header(name, value);
-    }
-    response.body(Body::from(answer.bytes().await.unwrap())).unwrap()
+/// Harbor refuses a body that it cannot read.
+fn other_description_for_harbor(head: &Parts, body: &Bytes) -> Option<Bytes> {
+    let is_creation = head.method == Method::POST && head.uri.path().ends_with("/robots");
+    is_creation.then(|| {
+        let mut robot: Value = serde_json::from_slice(body).unwrap();
+        robot["description"] = json!("damaged");
+        robot.to_string().into()
+    })
 }

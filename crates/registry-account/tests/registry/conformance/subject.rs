@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use registry_account::probe::Finding;
 use registry_account::{
-    AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, Image, Login, MemoryRegistry, Operation,
-    QuayRegistry, Registry, Visit,
+    AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, HarborRegistry, Image, Login,
+    MemoryRegistry, Operation, QuayRegistry, Registry, Visit,
 };
 
 use super::emulated::Emulated;
@@ -25,7 +25,7 @@ pub(super) struct Subject<R> {
 
 enum Administrator {
     Memory(Arc<MemoryRegistry>),
-    Quay(Emulated),
+    Emulated(Box<Emulated>),
 }
 
 // === impl Subject ===
@@ -40,8 +40,15 @@ impl Subject<MemoryRegistry> {
 
 impl Subject<QuayRegistry> {
     pub(super) async fn at_quay() -> Self {
-        let (server, registry) = Emulated::start().await;
-        Self { registry: Arc::new(registry), administrator: Administrator::Quay(server) }
+        let (server, registry) = Emulated::quay().await;
+        Self { registry: Arc::new(registry), administrator: Administrator::Emulated(Box::new(server)) }
+    }
+}
+
+impl Subject<HarborRegistry> {
+    pub(super) async fn at_harbor() -> Self {
+        let (server, registry) = Emulated::harbor().await;
+        Self { registry: Arc::new(registry), administrator: Administrator::Emulated(Box::new(server)) }
     }
 }
 
@@ -61,7 +68,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn image(&self) -> Image {
         match &self.administrator {
             Administrator::Memory(_) => image(),
-            Administrator::Quay(server) => server.image(),
+            Administrator::Emulated(server) => server.image(),
         }
     }
 
@@ -76,7 +83,7 @@ impl<R: Registry> Subject<R> {
                 let repository = &self.image().repository;
                 registry.pull(&Visit { login, repository, source: SOURCE })
             }
-            Administrator::Quay(server) => match server.bearer(login).await {
+            Administrator::Emulated(server) => match server.bearer(login).await {
                 Some(bearer) => server.reads_manifest(&bearer).await,
                 None => false,
             },
@@ -87,7 +94,7 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn bearer(&self, login: &Login) -> String {
         match &self.administrator {
             Administrator::Memory(registry) => registry.bearer(login).unwrap(),
-            Administrator::Quay(server) => server.bearer(login).await.unwrap(),
+            Administrator::Emulated(server) => server.bearer(login).await.unwrap(),
         }
     }
 
@@ -95,21 +102,21 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn serves(&self, bearer: &str) -> bool {
         match &self.administrator {
             Administrator::Memory(registry) => registry.serves(bearer),
-            Administrator::Quay(server) => server.lists_tags(bearer).await,
+            Administrator::Emulated(server) => server.lists_tags(bearer).await,
         }
     }
 
     pub(super) fn now(&self) -> Timestamp {
         match &self.administrator {
             Administrator::Memory(registry) => registry.now(),
-            Administrator::Quay(server) => server.server.now(),
+            Administrator::Emulated(server) => server.now(),
         }
     }
 
     pub(super) fn advance(&self, by: Duration) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.advance(by),
-            Administrator::Quay(server) => server.server.advance_clock(by),
+            Administrator::Emulated(server) => server.advance(by),
         }
     }
 
@@ -117,7 +124,15 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn add_stranger(&self, name: &AccountName) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.add_stranger(name),
-            Administrator::Quay(server) => server.add_robot(name).await,
+            Administrator::Emulated(server) => server.add_robot(name).await,
+        }
+    }
+
+    /// Returns the number of failed logins that the registry shows after so many.
+    pub(super) fn recorded(&self, failed_logins: u64) -> u64 {
+        match &self.administrator {
+            Administrator::Emulated(server) if !server.records_failed_logins() => 0,
+            Administrator::Memory(_) | Administrator::Emulated(_) => failed_logins,
         }
     }
 
@@ -125,7 +140,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn lose(&self, operation: Operation) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(operation, Fault::After(ErrorKind::Unavailable)),
-            Administrator::Quay(server) => server.server.inject(fault(operation, "commit-then-cut")),
+            Administrator::Emulated(server) => server.inject(operation, "commit-then-cut"),
         }
     }
 
@@ -133,7 +148,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn exhaust(&self, operation: Operation) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(operation, Fault::Before(ErrorKind::QuotaExceeded)),
-            Administrator::Quay(server) => server.server.inject(fault(operation, "throttled(retry-after=2s)")),
+            Administrator::Emulated(server) => server.inject(operation, "throttled(retry-after=2s)"),
         }
     }
 
@@ -141,7 +156,7 @@ impl<R: Registry> Subject<R> {
     pub(super) fn garble(&self) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.inject(Operation::Create, Fault::Garbled),
-            Administrator::Quay(server) => server.damage(),
+            Administrator::Emulated(server) => server.damage(),
         }
     }
 
@@ -157,15 +172,4 @@ impl<R: Registry> Subject<R> {
 /// Another credential than that of the rig.
 pub(super) fn other_credential() -> CredentialId {
     "01932b5c-9f3e-7c2a-8e1d-ba9876543210".parse().unwrap()
-}
-
-/// Returns the emulator's fault of an operation.
-fn fault(operation: Operation, effect: &str) -> emulators::quay::Fault {
-    let name = match operation {
-        Operation::Create => "createOrgRobot",
-        Operation::Permit => "updateOrganizationTeamMember",
-        Operation::Delete => "deleteOrgRobot",
-        other => panic!("no case has a fault of {other:?}"),
-    };
-    format!("{name}:{effect}").parse().unwrap()
 }

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::binding::Binding;
 use super::{Moment, State};
+use crate::basic::Basic;
 use crate::quay::answer::Answer;
 use crate::quay::fields::field;
 use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
-use crate::quay::request::{Basic, Request};
+use crate::quay::request::Request;
 use crate::quay::signing::is_jwt;
 
 impl State {

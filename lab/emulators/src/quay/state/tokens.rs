@@ -7,11 +7,12 @@ use super::entry::Entry;
 use super::repository::Role;
 use super::team::TeamRole;
 use super::{Moment, State};
+use crate::basic::Basic;
 use crate::quay::answer::Answer;
 use crate::quay::fields::field;
 use crate::quay::form::Form;
 use crate::quay::refusal::Refusal;
-use crate::quay::request::{Basic, Request};
+use crate::quay::request::Request;
 use crate::quay::signing::{ISSUER, is_jwt};
 
 /// The subject of a token of a client without credentials.

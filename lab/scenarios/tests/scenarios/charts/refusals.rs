@@ -129,12 +129,27 @@ use crate::helm::Helm;
 #[case::registry_without_token(
     "pull-secret",
     "credentials.registries[0].name=a",
-    "at '/credentials/registries/0': missing properties 'type', 'url', 'organization', 'team', 'tokenSecret', 'image'"
+    "at '/credentials/registries/0': missing properties 'type', 'url', 'image'"
 )]
 #[case::token_of_a_registry(
     "pull-secret",
     "credentials.registries[0].token=a",
     "at '/credentials/registries/0': additional properties 'token' not allowed"
+)]
+#[case::quay_without_token(
+    "pull-secret",
+    "credentials.registries[0].type=quay",
+    "at '/credentials/registries/0': missing properties 'organization', 'team', 'tokenSecret'"
+)]
+#[case::harbor_without_password(
+    "pull-secret",
+    "credentials.registries[0].type=harbor",
+    "at '/credentials/registries/0': missing properties 'project', 'username', 'passwordSecret'"
+)]
+#[case::team_of_a_harbor(
+    "pull-secret",
+    "credentials.registries[0].type=harbor,credentials.registries[0].team=a",
+    "at '/credentials/registries/0/team'"
 )]
 #[case::plain_registry(
     "pull-secret",

@@ -1,5 +1,6 @@
 //! The credentials service.
 
+use credentials::settings::RegistryKind;
 use registry_account::{AccountError, ErrorKind, Operation};
 use rstest::rstest;
 
@@ -11,7 +12,7 @@ pub(super) fn facts() -> CredentialsFacts {
     CredentialsFacts {
         api: Ok(ApiAccess { list: Ok(()), read: Ok(()), update: Ok(()) }),
         ledger: Ok(LedgerFacts { is_current: true, passwords: 7, missing_keys: Vec::new(), old: 0 }),
-        registries: vec![RegistryFacts { name: "quay".to_owned(), answer: Ok(()) }],
+        registries: vec![RegistryFacts { name: "quay".to_owned(), kind: RegistryKind::Quay, answer: Ok(()) }],
     }
 }
 
@@ -29,6 +30,11 @@ fn ledger(facts: &mut Facts) -> &mut LedgerFacts {
 
 fn refused(facts: &mut Facts, kind: ErrorKind) {
     of(facts).registries[0].answer = Err(AccountError::new(Operation::Find, "fleet+hf-a", kind));
+}
+
+fn refused_at_harbor(facts: &mut Facts, kind: ErrorKind) {
+    of(facts).registries[0].kind = RegistryKind::Harbor;
+    refused(facts, kind);
 }
 
 #[rstest]
@@ -83,6 +89,18 @@ fn refused(facts: &mut Facts, kind: ErrorKind) {
 #[case::organization(
     |facts: &mut Facts| refused(facts, ErrorKind::PermissionDenied),
     ("registry quay", State::Failed, "permission denied", "organization and token_file")
+)]
+#[case::password(
+    |facts: &mut Facts| refused_at_harbor(facts, ErrorKind::Unauthenticated),
+    ("registry quay", State::Failed, "not authenticated", "password_file: docs/guides/registries/harbor.md, steps 2 and 3")
+)]
+#[case::user(
+    |facts: &mut Facts| refused_at_harbor(facts, ErrorKind::PermissionDenied),
+    ("registry quay", State::Failed, "permission denied", "project and username")
+)]
+#[case::project(
+    |facts: &mut Facts| refused_at_harbor(facts, ErrorKind::NotPrepared),
+    ("registry quay", State::Failed, "is not set up", "project and username")
 )]
 #[case::network(
     |facts: &mut Facts| refused(facts, ErrorKind::Unavailable),

@@ -1,18 +1,24 @@
-//! Scripted faults: what to do to which call, how often, and from which call on.
+//! Scripted faults of registries' servers: what to do to which call, how often, and from which call on.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::form::Form;
-use super::operation::Operation;
-use super::refusal::Refusal;
 use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+
+/// The operations of a server.
+pub trait Operated: Copy + PartialEq + 'static {
+    /// The name of the operation in faults.
+    fn name(self) -> &'static str;
+
+    /// All operations.
+    fn all() -> impl Iterator<Item = Self>;
+}
 
 /// A fault, written `OPERATION[ in TARGET]:EFFECT[*N][@K]`.
 ///
-/// - `OPERATION` is the name of an [`Operation`], such as `createOrgRobot` or `issueToken`, or `*` for any of them. Without a
-///   `TARGET` (a robot with or without the organization's name, a team, a repository) it fits all calls.
+/// - `OPERATION` is the name of an operation of the server, such as `issueToken`, or `*` for any of them. Without a `TARGET`
+///   (a robot with or without what it belongs to, a team, a repository) it fits all calls.
 /// - `EFFECT` is one of
 ///   - `throttled`, `internal-error`, `bad-gateway`, `unavailable`, `gateway-timeout`, `unauthorized`, `forbidden` or
 ///     `not-found`: nothing is done and that is the answer. `(retry-after=2s)` behind it adds the header `Retry-After` (`s` or
@@ -39,8 +45,8 @@ use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, durati
 /// assert_eq!(fault.to_string(), "createOrgRobot:throttled(retry-after=2s)*3@2");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    operation: Option<Operation>,
+pub struct Fault<O> {
+    operation: Option<O>,
     target: Option<String>,
     effect: Effect,
     occasions: Occasions,
@@ -48,8 +54,8 @@ pub struct Fault {
 
 /// The target of a call.
 #[derive(Clone, Debug)]
-pub(crate) struct Aim {
-    pub(crate) operation: Operation,
+pub(crate) struct Aim<O> {
+    pub(crate) operation: O,
     pub(crate) target: String,
 }
 
@@ -66,6 +72,29 @@ pub(crate) enum Effect {
     CommitThenCut,
     CommitThenHang,
     Cut,
+    Hang,
+}
+
+/// An answer in place of the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// The way in which an answer is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Whole,
+    /// A page in HTML instead.
+    Garbage,
+    /// Too long for every reader.
+    Huge,
+    /// A half of it, and then nothing.
+    Stalled,
+    /// Not at all: the connection is dropped.
+    Cut,
+    /// Not at all: the connection waits.
     Hang,
 }
 
@@ -105,7 +134,7 @@ const EFFECTS: [(&str, Effect); 9] = [
 
 // === impl Fault ===
 
-impl FromStr for Fault {
+impl<O: Operated> FromStr for Fault<O> {
     type Err = ParseFaultError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -113,9 +142,9 @@ impl FromStr for Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl<O: Operated> fmt::Display for Fault<O> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.operation.map_or("*", Operation::name))?;
+        formatter.write_str(self.operation.map_or("*", O::name))?;
         if let Some(target) = &self.target {
             write!(formatter, "{PLACE}{target}")?;
         }
@@ -123,11 +152,11 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Scripted for Fault {
-    type Call = Aim;
+impl<O: Operated> Scripted for Fault<O> {
+    type Call = Aim<O>;
     type Effect = Effect;
 
-    fn fits(&self, call: &Aim) -> bool {
+    fn fits(&self, call: &Aim<O>) -> bool {
         let is_of = |target: &str, wanted: &str| {
             target == wanted || target.split_once('+').is_some_and(|(_organization, short)| short == wanted)
         };
@@ -144,18 +173,18 @@ impl Scripted for Fault {
     }
 }
 
-fn parse(text: &str) -> Result<Fault, String> {
+fn parse<O: Operated>(text: &str) -> Result<Fault<O>, String> {
     let Parts { target: operation, place, effect, occasions } = Parts::of(text, "operation")?;
     let target = place.map(str::to_owned);
     Ok(Fault { operation: operation_named(operation)?, target, effect: effect_named(effect)?, occasions })
 }
 
-fn operation_named(name: &str) -> Result<Option<Operation>, String> {
+fn operation_named<O: Operated>(name: &str) -> Result<Option<O>, String> {
     if name == "*" {
         return Ok(None);
     }
-    Operation::all().find(|operation| operation.name() == name).map(Some).ok_or_else(|| {
-        let names: Vec<_> = Operation::all().map(Operation::name).collect();
+    O::all().find(|operation| operation.name() == name).map(Some).ok_or_else(|| {
+        let names: Vec<_> = O::all().map(O::name).collect();
         format!("there is no operation {name:?}; allowed are *, {}", names.join(", "))
     })
 }
@@ -195,14 +224,29 @@ impl Effect {
     }
 
     /// The refusal, if that is the effect.
-    pub(crate) fn refusal(self, form: Form) -> Option<Refusal> {
+    pub(crate) fn refused(self) -> Option<Refused> {
         match self {
-            Self::Refuse { status, retry_after } => {
-                Some(Refusal::scripted(status, form, "Scripted fault").with_retry(retry_after))
-            }
-            Self::CommitThenTimeout => Some(Refusal::scripted(504, form, "Scripted fault")),
+            Self::Refuse { status, retry_after } => Some(Refused { status, retry_after }),
+            Self::CommitThenTimeout => Some(Refused { status: 504, retry_after: None }),
             _ => None,
         }
+    }
+
+    /// The way in which the answer is given.
+    pub(crate) fn telling(self) -> Telling {
+        match self {
+            Self::Cut | Self::CommitThenCut => Telling::Cut,
+            Self::Hang | Self::CommitThenHang => Telling::Hang,
+            Self::Garbage | Self::CommitThenGarbage => Telling::Garbage,
+            Self::CommitThenHuge => Telling::Huge,
+            Self::CommitThenStall => Telling::Stalled,
+            Self::Refuse { .. } | Self::Slow(_) | Self::CommitThenTimeout => Telling::Whole,
+        }
+    }
+
+    /// The time by which the answer is late.
+    pub(crate) fn delay(self) -> Duration {
+        if let Self::Slow(delay) = self { delay } else { Duration::ZERO }
     }
 }
 
@@ -229,6 +273,7 @@ impl fmt::Display for Effect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quay::Operation;
 
     #[rstest::rstest]
     #[case("createOrgRobot:throttled")]
@@ -239,7 +284,7 @@ mod tests {
     #[case("listOrgLogs:slow(2s)")]
     #[case("getOrgRobots:commit-then-huge")]
     fn is_written_as_it_is_read(#[case] text: &str) {
-        assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<Fault<Operation>>().unwrap().to_string(), text);
     }
 
     #[rstest::rstest]
@@ -250,7 +295,7 @@ mod tests {
     #[case("*:slow", "slow must have a time")]
     #[case("*:cut@0", "\"0\" in @K must be a whole number, 1 or more")]
     fn says_which_part_is_wrong(#[case] text: &str, #[case] wrong: &str) {
-        let error = text.parse::<Fault>().unwrap_err().to_string();
+        let error = text.parse::<Fault<Operation>>().unwrap_err().to_string();
         assert!(error.starts_with(&format!("invalid fault {text:?}: {wrong}")), "{error}");
     }
 }

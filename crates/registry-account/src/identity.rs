@@ -1,0 +1,74 @@
+//! The identity with which a registry's API is called.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret as _, SecretString};
+
+/// Maximum size of a file with a secret in bytes.
+const MAX_SECRET: u64 = 16 * 1024;
+
+/// The secret of an identity: a token, or the password of a user.
+#[derive(Clone, Debug)]
+pub enum IdentitySecret {
+    /// In a file, which is read at each request: a rotation of the secret replaces the file.
+    File(PathBuf),
+    /// A secret that the caller has.
+    Value(SecretString),
+}
+
+/// An identity.
+#[derive(Clone, Debug)]
+pub(crate) enum Identity {
+    /// The bearer of a token.
+    Token(IdentitySecret),
+    /// A user with a password.
+    User { username: String, password: IdentitySecret },
+}
+
+// === impl IdentitySecret ===
+
+impl IdentitySecret {
+    /// Reads the secret, as it is now. An error is a detail that names the file.
+    fn read(&self, noun: &str) -> Result<Zeroizing<String>, String> {
+        let (text, place) = match self {
+            Self::Value(secret) => (Zeroizing::new(secret.expose_secret().to_owned()), format!("the given {noun}")),
+            Self::File(path) => {
+                let place = format!("the {noun} file {}", path.display());
+                let is_small = std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_SECRET);
+                if !is_small {
+                    return Err(format!("{place} is missing, or too large for a {noun}"));
+                }
+                let text = std::fs::read_to_string(path).map(Zeroizing::new);
+                (text.map_err(|_error| format!("{place} cannot be read"))?, place)
+            }
+        };
+        let line = text.trim();
+        if line.is_empty() || line.chars().any(char::is_control) {
+            return Err(format!("{place} does not hold a {noun}"));
+        }
+        Ok(Zeroizing::new(line.to_owned()))
+    }
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// Returns the header that proves the identity, as it is now. An error is a detail for a message.
+    pub(crate) fn header(&self) -> Result<HeaderValue, String> {
+        let (text, noun) = match self {
+            Self::Token(token) => (Zeroizing::new(format!("Bearer {}", token.read("token")?.as_str())), "token"),
+            Self::User { username, password } => {
+                let password = password.read("password")?;
+                let pair = Zeroizing::new(format!("{username}:{}", password.as_str()));
+                (Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes()))), "password")
+            }
+        };
+        let mut header = HeaderValue::from_str(&text).map_err(|_error| format!("the {noun} cannot be sent"))?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+}
