@@ -2,6 +2,7 @@
 
 mod ams;
 mod registry;
+mod server;
 mod shape;
 pub mod table;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use database::sealed::{KeyFiles, Keyring};
 pub use ams::AmsPlan;
 pub use daemon::settings::common::Address;
 pub use registry::{NodesSetting, PolicySettings, RegistryKind, RegistryPlan, RegistrySettings, RetireSetting};
-pub use shape::{Ams, Clients, ClusterSettings, Settings};
+pub use shape::{Ams, Clients, ClusterSettings, ServerSettings, ServerTls, Settings};
 pub use table::CONFIG_VARIABLE;
 
 /// File that is read where none is named, if it exists.
@@ -87,6 +88,7 @@ impl Settings {
         faults.extend(self.database.faults());
         faults.extend(self.database.take_url(environment));
         faults.extend(self.tracing.faults());
+        self.server.check(&mut faults);
         let base_url = self.clients.hyperfleet_api.address(&mut faults);
         let registries = self.registries(&mut faults);
         let ams = self.ams.plan(&registries, &mut faults);

@@ -4,6 +4,9 @@
 
 mod database;
 mod entries;
+mod http;
+mod http_kubernetes;
+mod http_rig;
 mod kills;
 mod leaving;
 mod leaving_rig;
