@@ -57,7 +57,7 @@ pub(crate) fn pages(root: &Path, check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn reference_pages() -> [(&'static str, String); 18] {
+fn reference_pages() -> [(&'static str, String); 19] {
     [
         ("adapter-config.schema.json", format!("{:#}\n", adapter::config::schema())),
         ("adapter-settings.md", adapter_settings()),
@@ -65,6 +65,7 @@ fn reference_pages() -> [(&'static str, String); 18] {
         ("api-settings.md", api_settings()),
         ("cli.md", command_line()),
         ("credentials.md", credentials_page()),
+        ("credentials-openapi.json", format!("{:#}\n", credentials::http::openapi::document())),
         ("credentials-settings.md", credentials_settings()),
         ("environment.md", job_settings()),
         ("exit-codes.md", exit_codes()),

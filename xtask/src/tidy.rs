@@ -77,6 +77,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "docker-config",
             "fleet-model",
             "hyperfleet-client",
+            "kubernetes",
             "registry-account",
         ],
     ),

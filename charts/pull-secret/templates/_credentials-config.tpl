@@ -25,6 +25,13 @@ registries:
   - {{- merge $files (omit . "tokenSecret" "passwordSecret" "caConfigMap") | toYaml | nindent 4 }}
   {{- end }}
 {{- end }}
+{{- if .Values.credentials.httpApi.enabled }}
+server:
+  enabled: true
+  host: 0.0.0.0
+  port: 8001
+  tls: {cert_file: /var/run/credentials/tls/tls.crt, key_file: /var/run/credentials/tls/tls.key}
+{{- end }}
 log: {level: {{ .Values.log.level }}, format: {{ .Values.log.format }}}
 health: {host: 0.0.0.0}
 metrics: {host: 0.0.0.0}

@@ -8,6 +8,7 @@ mod entries;
 mod handle;
 mod inventory;
 mod model;
+mod of_cluster;
 mod orders;
 mod pool;
 mod put_back;
@@ -26,4 +27,5 @@ pub use model::{
     Advance, Advanced, Attested, Call, Change, Claim, Claimed, Entry, Fresh, KnownAccount, NewRotation, Outcome,
     Password, PoolCounts, Refill, Reservation, Revocation, RotationRequest, Slot, Start, Started, Statement,
 };
+pub use of_cluster::ClusterCredential;
 pub use rekey::Rekeyed;

@@ -26,6 +26,7 @@
 //!   program.
 //! - [`entries`] are what pull secrets hold, of this service and of others: the service looks at all of them, and the ledger knows since when and until
 //!   when each credential is good, by its digest.
+//! - [`http`] is an API over the ledger for others, off by default: it records orders as the commands do, and shows what they have come to.
 //! - [`sweep::Sweep`] names accounts that the ledger does not know. It deletes nothing.
 //!
 //! Nodes are not known to the HyperFleet API: [`publish::ApiClusters`] has no evidence about them. An operator attests it, or
@@ -51,6 +52,8 @@
 //! | An entry keeps its age as long as its credential is the same; a late look changes nothing. | `tests/credentials/entries.rs` |
 //! | At Harbor, which shows a password once, a cluster gets an account after a lost answer, too. | `tests/credentials/harbor.rs` |
 //! | Events are only ever added; one that was changed or removed all the same is found by its chain. | `tests/credentials/ledger.rs`, `tests/credentials/chain.rs` |
+//! | The HTTP API answers callers whom Kubernetes permits it, and gives passwords with a grant of its own; both are recorded. | `tests/credentials/http.rs`, `tests/credentials/http_kubernetes.rs` |
+//! | The status of a rotation follows from rows and events alone. | `http/rotation/tests.rs`, `tests/credentials/http.rs` |
 //!
 //! ```
 //! use credentials::decide::{Pool, reserve};
@@ -64,6 +67,7 @@ pub mod chain;
 pub mod credential;
 pub mod decide;
 pub mod entries;
+pub mod http;
 pub mod ledger;
 pub mod metrics;
 pub mod publish;

@@ -1,6 +1,7 @@
 //! Metrics of the running service, declared in `fleet_model::metrics::credentials`.
 
 mod entries;
+mod requests;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,9 @@ use crate::ledger::Count;
 use crate::rotation::{GroupCounts, RotationPhase, Standing};
 use crate::state::State;
 use entries::{EntryGauges, gauge};
+use requests::Requests;
+
+pub use requests::AnsweredRequest;
 
 /// Metrics of one service. Clones share their values.
 #[derive(Clone, Debug)]
@@ -40,6 +44,7 @@ pub struct Metrics {
     entries: EntryGauges,
     leaving: Family<ByAmsPhase, Gauge>,
     old_keys: Gauge,
+    requests: Requests,
 }
 
 /// A finished call of a registry.
@@ -139,6 +144,7 @@ impl Metrics {
             entries: EntryGauges::default(),
             leaving: Family::default(),
             old_keys: Gauge::default(),
+            requests: Requests::register(registry),
         };
         register(registry, &catalogue::CREDENTIALS, metrics.credentials.clone());
         register(registry, &catalogue::STANDING, metrics.standing.clone());
@@ -239,6 +245,11 @@ impl Metrics {
         }
     }
 
+    /// Counts an answered request of the HTTP API.
+    pub fn answered(&self, answered: &AnsweredRequest<'_>) {
+        self.requests.answered(answered);
+    }
+
     /// Sets the number of passwords that another key than the first seals.
     pub fn show_old_keys(&self, number: u64) {
         self.old_keys.set(gauge(number));
@@ -275,6 +286,8 @@ mod tests {
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);
         metrics.show_entries(&EntryCounts::default(), Timestamp::UNIX_EPOCH);
         metrics.show_leaving(&BTreeMap::new());
+        let (route, duration) = ("/v1/openapi", std::time::Duration::ZERO);
+        metrics.answered(&AnsweredRequest { method: "GET", route, status: 200, duration });
         let without_statements = |line: &String| !line.starts_with(catalogue::DB_QUERY_DURATION.name);
         let differences = daemon::metrics::differences(&registered, &[catalogue::METRICS], "");
         assert_eq!(differences.into_iter().filter(without_statements).collect::<Vec<_>>(), [""; 0]);

@@ -1,32 +1,33 @@
 //! The running service: listeners, database, the worker, the assignment to clusters, readiness, shutdown.
 
+mod api;
 mod assign;
 mod entries;
 mod metered;
 mod open;
 mod passes;
 mod shadow;
+mod start;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::certificates::Certificates;
 use daemon::environment::Environment;
 use daemon::log::{AUDIT, causes};
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
-use daemon::serve::{Endpoint, ListenError};
+use daemon::serve::Endpoint;
 use database::sealed::Keyring;
 use futures_util::future::join_all;
-use hyperfleet_client::{Client, SetupError};
+use hyperfleet_client::Client;
 use prometheus_client::registry::Registry;
-use registry_account::AccountError;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::chain::Link;
-use crate::credential::RegistryName;
 use crate::entries::EntryDigests;
 use crate::ledger::{Advanced, Ledger, LedgerError};
 use crate::metrics::{Metrics, OpenRotation, PoolLevel};
@@ -34,6 +35,7 @@ use crate::publish::ApiClusters;
 use crate::registry::AnyRegistry;
 use crate::run::{Served, Sources, Worker};
 use crate::settings::{Plan, table};
+use api::ApiListener;
 use assign::Assignment;
 use entries::EntryPasses;
 use passes::repeat;
@@ -41,6 +43,7 @@ use shadow::Shadows;
 
 pub use metered::{Failing, Metered};
 pub use open::{OpenError, open, open_existing};
+pub use start::{ServeError, StartError};
 
 /// Time for which a claimed row belongs to a replica; an action has half of it.
 const LEASE: Duration = Duration::from_mins(2);
@@ -74,46 +77,10 @@ pub struct Server {
     metrics: Metrics,
     failing: Failing,
     probes: Probes,
+    /// The HTTP API, if it is served.
+    api: Option<ApiListener>,
     /// Cuts off the calls of the API at a shutdown.
     closing: CancellationToken,
-}
-
-/// Errors that prevent a service from starting. Each names the setting and no value.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A setting that cannot be used, as a line for a message.
-    #[error("{0}")]
-    Setting(String),
-    /// The client of the API cannot be set up.
-    #[error(transparent)]
-    Client(#[from] SetupError),
-    /// The client of a registry cannot be set up.
-    #[error("registry {registry}")]
-    Registry {
-        /// The registry.
-        registry: RegistryName,
-        /// The cause.
-        #[source]
-        cause: AccountError,
-    },
-    /// An address cannot be bound.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-}
-
-/// An error that ends a running service.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The database cannot be used by this version.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// Passwords are sealed with keys that are not configured.
-    #[error(
-        "keys: passwords in the ledger are sealed with keys that are not configured: {0}; configure them again, and withdraw a key \
-         only when hyperfleet_credentials_passwords_on_old_keys is 0; `pull-secret credentials rekey --remove-lost-key ID` erases \
-         what is sealed with a key that is lost"
-    )]
-    MissingKeys(String),
 }
 
 // === impl Server ===
@@ -144,17 +111,25 @@ impl Server {
         }
         let clusters = ApiClusters::new(client.clone(), CLUSTER_TIMEOUT, closing.clone());
         let worker = Worker { name: replica, ledger, registries, clusters, sources, lease: LEASE };
+        let certificates = Certificates::register(&mut registry);
+        let directory = ApiListener::directory(&client, closing.clone());
+        let api = ApiListener::prepare(&plan, &worker, directory, metrics.clone(), &certificates).await?;
         let (health, scraped) = (&plan.settings.health, &plan.settings.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
         let scraped = Endpoint::new(&table::TABLE, "metrics", "metrics", &scraped.host, scraped.port);
         let readiness = ReadinessSender::not_ready("has not opened the ledger yet");
         let probes = Probes::listen(&health, &scraped, registry, readiness).await?;
-        Ok(Self { plan, client, worker, keyring, metrics, failing, probes, closing })
+        Ok(Self { plan, client, worker, keyring, metrics, failing, probes, api, closing })
     }
 
     /// Bound address of the health listener.
     pub fn health_address(&self) -> SocketAddr {
         self.probes.health_address()
+    }
+
+    /// Bound address of the HTTP API, if it is served.
+    pub fn api_address(&self) -> Option<SocketAddr> {
+        self.api.as_ref().map(ApiListener::address)
     }
 
     /// Bound address of the metrics listener.
@@ -164,7 +139,7 @@ impl Server {
 
     /// Serves until `stop`; the step at work is finished first. Ends before only on a ledger that cannot be used.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServeError> {
-        let Self { plan, client, worker, keyring, metrics, failing, probes, closing } = self;
+        let Self { plan, client, worker, keyring, metrics, failing, probes, api, closing } = self;
         let readiness = probes.readiness();
         let parts = Parts {
             plan: &plan,
@@ -181,11 +156,19 @@ impl Server {
                 opened = parts.open_ledger() => opened,
             };
             opened?;
-            tokio::select! {
-                () = worker.run(&stop) => {}
-                () = parts.attend(&stop) => {}
-                () = cut_off(&stop, &closing) => {}
-            }
+            let served = async {
+                if let Some(api) = api {
+                    api.serve(stop.clone()).await;
+                }
+            };
+            let worked = async {
+                tokio::select! {
+                    () = worker.run(&stop) => {}
+                    () = parts.attend(&stop) => {}
+                    () = cut_off(&stop, &closing) => {}
+                }
+            };
+            tokio::join!(served, worked);
             // A connection that was cut off may never close.
             let _closed_or_cut = timeout(CLOSE_TIMEOUT, worker.ledger.database().close()).await;
             Ok(())

@@ -4,6 +4,7 @@ mod ams;
 mod checks;
 mod policy;
 mod registry;
+mod server;
 mod shape;
 pub mod table;
 #[cfg(test)]
@@ -18,9 +19,9 @@ use database::sealed::{KeyFiles, Keyring};
 
 pub use ams::AmsPlan;
 pub use daemon::settings::common::Address;
-pub use policy::{NodesSetting, PolicySettings, RetireSetting};
+pub use policy::{ApprovalSetting, NodesSetting, PolicySettings, RetireSetting};
 pub use registry::{RegistryKind, RegistryPlan, RegistrySettings};
-pub use shape::{Ams, Clients, ClusterSettings, Settings};
+pub use shape::{Ams, Clients, ClusterSettings, ServerSettings, ServerTls, Settings};
 pub use table::CONFIG_VARIABLE;
 
 /// File that is read where none is named, if it exists.
@@ -90,6 +91,7 @@ impl Settings {
         faults.extend(self.database.faults());
         faults.extend(self.database.take_url(environment));
         faults.extend(self.tracing.faults());
+        self.server.check(&mut faults);
         let base_url = self.clients.hyperfleet_api.address(&mut faults);
         let registries = self.registries(&mut faults);
         let ams = self.ams.plan(&registries, &mut faults);

@@ -1,5 +1,6 @@
 //! HTTP listeners: start errors that name the setting to change, TLS, limits for silent and slow clients, graceful shutdown.
 
+mod body;
 mod connection;
 pub(crate) mod expiry;
 mod limits;
@@ -22,6 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::settings::Table;
 
+pub use body::read_limited;
 pub use expiry::certificate_expiry;
 pub use limits::ConnectionLimits;
 pub use options::ServeOptions;

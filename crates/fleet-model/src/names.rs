@@ -30,6 +30,7 @@ macro_rules! names {
     };
 }
 
+pub mod access;
 pub mod client;
 pub mod condition;
 pub mod message;
@@ -51,6 +52,10 @@ pub const GROUPS: &[Group] = &[
     Group {
         title: "Annotation of a service account whose Pods pull without a pull secret",
         names: SERVICE_ACCOUNT_ANNOTATIONS,
+    },
+    Group {
+        title: "Permissions of callers of the credentials service, in roles of Kubernetes",
+        names: access::PERMISSIONS,
     },
     Group { title: "Environment variables of a Pull Secret Job that the adapter sets", names: variable::JOB_VARIABLES },
     Group { title: "Condition types that an adapter reports", names: condition::REPORTED },

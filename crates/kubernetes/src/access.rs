@@ -1,7 +1,9 @@
 //! Access reviews: the identity and its permissions, requested before it acts.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus,
+};
 use kube::Api;
 use kube::api::PostParams;
 
@@ -28,6 +30,8 @@ pub struct Operation<'a> {
     pub group: &'a str,
     /// The plural of the kind.
     pub resource: &'a str,
+    /// The part of the object, such as `status`; `None` for the object itself.
+    pub subresource: Option<&'a str>,
     /// The object's name; `None` for any.
     pub name: Option<&'a str>,
     /// The namespace; `None` for all of them.
@@ -42,6 +46,7 @@ impl Cluster {
             verb: &operation,
             group: "",
             resource: "secrets",
+            subresource: None,
             // Authorization does not know a name before the object exists.
             name: Some(key.name.as_str()).filter(|_| verb != Verb::Create),
             namespace: Some(&key.namespace),
@@ -52,26 +57,16 @@ impl Cluster {
     /// Requests a review of any operation for this identity.
     pub async fn may_do(&self, operation: &Operation<'_>) -> Result<Access, KubernetesError> {
         let api: Api<SelfSubjectAccessReview> = Api::all(self.client());
-        let Operation { verb, group, resource, name, namespace } = operation;
-        let attributes = ResourceAttributes {
-            namespace: namespace.map(str::to_owned),
-            verb: Some((*verb).to_owned()),
-            group: Some((*group).to_owned()),
-            resource: Some((*resource).to_owned()),
-            name: name.map(str::to_owned),
-            ..ResourceAttributes::default()
-        };
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
-                resource_attributes: Some(attributes),
+                resource_attributes: Some(attributes(operation)),
                 ..SelfSubjectAccessReviewSpec::default()
             },
             ..SelfSubjectAccessReview::default()
         };
-        let object = format!("access review for {verb} of {resource}");
+        let object = format!("access review for {} of {}", operation.verb, operation.resource);
         let answer = self.call(Verb::Create, &object, api.create(&PostParams::default(), &review)).await?;
-        let status = answer.status.unwrap_or_default();
-        Ok(Access { allowed: status.allowed, reason: status.reason.filter(|reason| !reason.is_empty()) })
+        Ok(Access::from(answer.status.unwrap_or_default()))
     }
 
     /// The name of this identity, as the server authenticates it.
@@ -82,5 +77,27 @@ impl Cluster {
             self.call(Verb::Create, "review of the identity", api.create(&PostParams::default(), &review)).await?;
         let user = answer.status.and_then(|status| status.user_info);
         Ok(user.and_then(|user| user.username).unwrap_or_default())
+    }
+}
+
+/// The operation as authorization has it.
+pub(crate) fn attributes(operation: &Operation<'_>) -> ResourceAttributes {
+    let Operation { verb, group, resource, subresource, name, namespace } = operation;
+    ResourceAttributes {
+        namespace: namespace.map(str::to_owned),
+        verb: Some((*verb).to_owned()),
+        group: Some((*group).to_owned()),
+        resource: Some((*resource).to_owned()),
+        subresource: subresource.map(str::to_owned),
+        name: name.map(str::to_owned),
+        ..ResourceAttributes::default()
+    }
+}
+
+// === impl Access ===
+
+impl From<SubjectAccessReviewStatus> for Access {
+    fn from(status: SubjectAccessReviewStatus) -> Self {
+        Self { allowed: status.allowed, reason: status.reason.filter(|reason| !reason.is_empty()) }
     }
 }

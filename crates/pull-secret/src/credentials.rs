@@ -38,6 +38,7 @@ const CRATES: &[&str] = &[
     "daemon",
     "database",
     "hyperfleet_client",
+    "kubernetes",
     "pull_secret",
     "registry_account",
 ];
@@ -84,8 +85,9 @@ fn serve(flags: CredentialsFlags) -> anyhow::Result<ExitCode> {
         let registries: Vec<String> = plan.registries.iter().map(|registry| registry.name.to_string()).collect();
         let replica = format!("credentials-{:016x}", rand::random::<u64>());
         let server = Server::prepare(plan, &ProcessEnvironment, sources, replica).await?;
+        let api = server.api_address().map_or_else(String::new, |address| format!(", the HTTP API on {address}"));
         output::note(format_args!(
-            "Credentials at {}, probes on {}, metrics on {}. Ctrl-C stops it.",
+            "Credentials at {}{api}, probes on {}, metrics on {}. Ctrl-C stops it.",
             registries.join(", "),
             server.health_address(),
             server.metrics_address(),

@@ -74,6 +74,15 @@ impl ApiServer {
         self.with_token(&token.status.unwrap().token)
     }
 
+    /// A new token for a `ServiceAccount` and an audience.
+    pub async fn token_for(&self, namespace: &str, account: &str, audience: &str) -> String {
+        let spec = TokenRequestSpec { audiences: vec![audience.to_owned()], ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let accounts = self.api::<ServiceAccount>(namespace);
+        let token = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
+        token.status.unwrap().token
+    }
+
     /// The kubeconfig with another bearer token.
     pub fn with_token(&self, token: &str) -> Kubeconfig {
         let mut kubeconfig = self.kubeconfig.clone();

@@ -1,5 +1,7 @@
 //! One entry of a credential document, among others that stay as they are.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use docker_config::{Document, Limits, RawEntry, RegistryKey, shown_key};
@@ -44,6 +46,15 @@ impl PullSecret {
     /// Returns one without entries.
     pub(super) fn empty() -> Self {
         Self { document: Document::default(), in_base64: false }
+    }
+
+    /// Returns the text of one with these logins, each under its host.
+    pub(crate) fn of(logins: &BTreeMap<&str, Login>) -> Result<SecretString, Unreadable> {
+        let mut new = Self::empty();
+        for (host, login) in logins {
+            new.set(host, login)?;
+        }
+        new.text()
     }
 
     /// Parses a pull secret: a JSON text, or the base64 of one.

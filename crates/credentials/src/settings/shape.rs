@@ -29,6 +29,8 @@ daemon::settings! {
         pub registries: Vec<RegistrySettings> = Row::at("registries").unset("required"),
         /// The clusters
         pub clusters: ClusterSettings,
+        /// The HTTP API over the ledger
+        pub server: ServerSettings,
         /// AMS, which clusters leave
         pub ams: Ams,
         /// The log
@@ -58,6 +60,38 @@ daemon::settings! {
         pub resync: Duration = Row::at("clusters.resync").default("5m").least("10s"),
         /// Interval of lists where the API has no change stream
         pub poll_interval: Duration = Row::at("clusters.poll_interval").default("5s").least("1s"),
+    }
+}
+
+daemon::settings! {
+    /// The HTTP API over the ledger, for others.
+    pub struct ServerSettings {
+        /// Serve the HTTP API
+        pub enabled: bool = Row::at("server.enabled").default("false"),
+        /// Host name or IP address that it listens on; without TLS, one of this machine
+        pub host: String = Row::at("server.host").default("localhost"),
+        /// Port that it listens on; 0 takes a free one
+        pub port: u16 = Row::at("server.port").default("8001"),
+        /// Audience that the tokens of callers must be for
+        pub audience: String = Row::at("server.audience").default("hyperfleet-credentials"),
+        /// Kubeconfig of the API server that reviews tokens and permissions
+        pub kubeconfig: Option<PathBuf> = Row::at("server.kubeconfig").unset("the Pod's service account, or the user's kubeconfig"),
+        /// Requests of a caller in a minute, of each replica
+        pub requests_per_minute: u32 = Row::at("server.requests_per_minute").default("100").least("1"),
+        /// Rotations that a caller may start in an hour, of each replica
+        pub rotations_per_hour: u32 = Row::at("server.rotations_per_hour").default("10").least("1"),
+        /// The identity to serve under
+        pub tls: ServerTls,
+    }
+}
+
+daemon::settings! {
+    /// The identity that the HTTP API is served under.
+    pub struct ServerTls {
+        /// Certificate chain, PEM
+        pub cert_file: Option<PathBuf> = Row::at("server.tls.cert_file").unset("plain HTTP"),
+        /// Private key of the certificate, PEM
+        pub key_file: Option<PathBuf> = Row::at("server.tls.key_file").unset("plain HTTP"),
     }
 }
 

@@ -33,6 +33,7 @@ fn the_least_is_enough() {
     assert_eq!((quay.name.as_str(), quay.pool, quay.client.calls_per_minute()), ("quay", 0, 60));
     assert_eq!((&quay.policy, &quay.search, &quay.image.reference), (&Policy::default(), &None, &None));
     assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("credentials.db"));
+    assert!(!plan.settings.server.enabled);
 }
 
 #[test]
@@ -89,6 +90,10 @@ fn everything_can_be_set() {
 #[case::policy("image: fleet/release, policy: {quite: 1h}", "registries[0].policy.quite: unknown key")]
 #[case::retire("image: fleet/release, policy: {retire: never}", "registries[0].policy.retire: ")]
 #[case::database("{database: {password: a, password_file: b}}", "database.password: give either it or")]
+#[case::plain("{server: {enabled: true, host: 0.0.0.0}}", "server.host: passwords leave this machine over TLS only")]
+#[case::half_a_pair("{server: {tls: {cert_file: a}}}", "server.tls: needs cert_file and key_file")]
+#[case::audience("{server: {audience: ' '}}", "server.audience: must not be empty")]
+#[case::rate("{server: {requests_per_minute: 0}}", "server.requests_per_minute: ")]
 #[case::resync("{clusters: {resync: 1s}}", "clusters.resync: must be a duration of 10s or more")]
 fn faults_name_the_key(#[case] change: &str, #[case] fault: &str) {
     let faults = plan(&file(change), &Variables::new()).unwrap_err();

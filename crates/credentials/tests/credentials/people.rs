@@ -9,6 +9,7 @@ use registry_account::Registry as _;
 use rstest::rstest;
 
 use crate::database::Kind;
+use crate::http_rig::Served;
 use crate::rig::Rig;
 
 const TURNS: usize = 300;
@@ -298,4 +299,20 @@ async fn a_revocation_may_need_another_person(
     let first = |effect| orders.iter().filter(move |order| order.2 == effect).map(|order| order.1);
     assert_eq!(people("OrderRevocation"), first(Revocation::Ordered).take(1).collect::<Vec<_>>());
     assert!(people("RequestRevocation").iter().all(|actor| first(Revocation::Requested).any(|one| one == actor)));
+}
+
+/// A forced rotation of the HTTP API replaces at once; its revocation waits for another person.
+#[tokio::test]
+async fn a_forced_rotation_is_approved_by_a_command() {
+    let (rig, cluster, served) = Served::with_revocation(Approval::AnotherPerson).await;
+    let old = rig.assign(&cluster, None).await.id;
+    let path = format!("/v1/clusters/{}/rotations", cluster.id);
+    let forced = served.send("all", "POST", &path, r#"{"reason":"compromise"}"#).await.expect(201);
+    let replacement = &forced["progress"]["credentials"][0];
+    assert_eq!(replacement["old_credential_id"].as_str(), Some(old.to_string().as_str()));
+    let record = rig.get(old).await.record;
+    let caller = record.revocation_request.unwrap().actor;
+    assert_eq!((record.order, caller.as_str()), (None, "system:serviceaccount:test:all"));
+    let approved = rig.database.ledger(&[1]).revoke(old, Approval::AnotherPerson, &ann(&rig, "seen")).await.unwrap();
+    assert_eq!(approved, Revocation::Ordered);
 }

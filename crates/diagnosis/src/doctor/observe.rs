@@ -130,7 +130,7 @@ fn unusable(namespace: &str, error: KubernetesError) -> KubernetesFacts {
 async fn review(cluster: &Cluster, right: Right, namespace: Option<&str>) -> RightFacts {
     let may = |verb: &'static str| {
         let Right { group, resource, name, .. } = &right;
-        let operation = Operation { verb, group, resource, name: name.as_deref(), namespace };
+        let operation = Operation { verb, group, resource, subresource: None, name: name.as_deref(), namespace };
         async move { cluster.may_do(&operation).await.map(|access| (!access.allowed).then_some(verb)) }
     };
     let answers: Result<Vec<_>, _> = join_all(right.verbs.iter().map(|verb| may(verb))).await.into_iter().collect();

@@ -38,6 +38,8 @@ metrics! {
     AMS_CLUSTERS = Gauge "hyperfleet_credentials_ams_clusters" by &["phase"];
     /// Passwords that another key than the first seals: until there are none, no key can be withdrawn.
     OLD_KEYS = Gauge "hyperfleet_credentials_passwords_on_old_keys" by &[];
+    /// Duration of the requests of the HTTP API; none without `server.enabled`.
+    REQUEST_DURATION = Histogram "hyperfleet_credentials_request_duration" in Seconds by &["method", "route", "status"];
     /// Duration of database statements.
     DB_QUERY_DURATION = Histogram "hyperfleet_credentials_db_query_duration" in Seconds by &["operation", "table"];
     /// Database statements that failed.

@@ -8,11 +8,9 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::BytesMut;
-use daemon::serve::Peer;
+use daemon::serve::{Peer, read_limited};
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, StatusCode, header};
-use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
@@ -220,28 +218,6 @@ async fn handle_route(
     };
     let response = handlers::handle(api, request).await?;
     Ok(if shows_digests { response } else { digests::hide(response) })
-}
-
-/// Reads a body of at most `limit` bytes; `None` if it is larger.
-///
-/// Drains oversized bodies so that the client gets the 413, not a reset.
-async fn read_limited(mut body: Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    /// Multiple of the limit up to which an oversized body is drained.
-    const DRAIN_FACTOR: usize = 16;
-    let mut bytes = BytesMut::new();
-    let mut size = 0;
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        size += data.len();
-        if size <= limit {
-            bytes.extend_from_slice(&data);
-        } else if size > limit.saturating_mul(DRAIN_FACTOR) {
-            break;
-        } else {
-            bytes.clear();
-        }
-    }
-    Ok((size <= limit).then(|| bytes.freeze()))
 }
 
 /// Reads a request's body within the limits of size and time.

@@ -88,7 +88,8 @@ async fn the_identity_and_what_it_may_do_are_known(#[case] kind: Kind) {
     let limited = rig.with_token(&rig.token().await).await;
     assert_eq!(limited.user().await.unwrap(), format!("system:serviceaccount:{}:job", rig.namespace));
     let namespace = Some(rig.namespace.as_str());
-    let delete = Operation { verb: "delete", group: "", resource: "secrets", name: Some("pull"), namespace };
+    let delete =
+        Operation { verb: "delete", group: "", resource: "secrets", subresource: None, name: Some("pull"), namespace };
     until("the permission holds", async || limited.may_do(&delete).await.unwrap().allowed.then_some(())).await;
     for denied in [
         Operation { name: None, ..delete },

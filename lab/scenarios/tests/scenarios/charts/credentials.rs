@@ -185,3 +185,39 @@ fn its_pods_are_like_those_of_the_other_components() {
             .all(|object| !object["kind"].as_str().unwrap().contains("Role") || object["metadata"]["name"] != NAME)
     );
 }
+
+/// With the HTTP API it has a certificate, a port, a Service, Kubernetes' reviews, and nothing but its clients is let in.
+#[test]
+fn the_http_api_is_served_to_its_clients_only() {
+    let Some(helm) = Helm::here() else { return };
+    let on = ["credentials", "credentials.httpApi.enabled=true", "tls.certManager.enabled=true"];
+    let objects = rendered(&helm, ("pull-secret", "hyperfleet-system", &on));
+    let text = config(&objects, NAME, "credentials.yaml");
+    let (is_success, said) = run(&helm, &["credentials", "config-dump"], &text);
+    assert!(is_success, "{said}");
+    let server: Value = serde_saphyr::from_str::<Value>(&text).unwrap()["server"].clone();
+    assert_eq!((&server["enabled"], &server["host"]), (&json!(true), &json!("0.0.0.0")));
+    let its = pod(of_kind(&objects, "Deployment", NAME)).unwrap();
+    let tls = its["volumes"].as_array().unwrap().iter().find(|volume| volume["name"] == "tls").unwrap();
+    let certificate = of_kind(&objects, "Certificate", "pull-secret-credentials-api");
+    assert_eq!(tls["secret"]["secretName"], certificate["spec"]["secretName"]);
+    let service = of_kind(&objects, "Service", "pull-secret-credentials-api");
+    let host = format!("{}.hyperfleet-system.svc", service["metadata"]["name"].as_str().unwrap());
+    assert_eq!(certificate["spec"]["dnsNames"][0], host);
+    assert_eq!((&service["spec"]["ports"][0]["port"], &server["port"]), (&json!(8001), &json!(8001)));
+    assert_eq!(its["containers"][0]["ports"][0], json!({"name": "api", "containerPort": 8001}));
+    assert_eq!(its["automountServiceAccountToken"], true);
+    let binding = of_kind(&objects, "ClusterRoleBinding", "pull-secret-credentials-reviews-callers");
+    assert_eq!(
+        (&binding["roleRef"]["name"], &binding["subjects"][0]["name"]),
+        (&json!("system:auth-delegator"), &json!(NAME))
+    );
+    let policy = &of_kind(&objects, "NetworkPolicy", NAME)["spec"];
+    assert!(!policy["ingress"].to_string().contains("\"api\""), "without clients: {}", policy["ingress"]);
+    assert!(policy["egress"].to_string().contains("6443"), "{}", policy["egress"]);
+    let clients = "credentials.httpApi.clients[0].ipBlock.cidr=192.0.2.0/24";
+    let objects = rendered(&helm, ("pull-secret", "hyperfleet-system", &[&on[..], &[clients]].concat()));
+    let ingress = &of_kind(&objects, "NetworkPolicy", NAME)["spec"]["ingress"];
+    let expected = json!({"from": [{"ipBlock": {"cidr": "192.0.2.0/24"}}], "ports": [{"port": "api"}]});
+    assert!(ingress.as_array().unwrap().contains(&expected), "{ingress}");
+}
