@@ -194,3 +194,23 @@ async fn events_are_only_ever_added(#[case] kind: Kind) {
     let late = second(0).saturating_add(SignedDuration::from_secs(1)).unwrap();
     assert_eq!(rig.database.ledger(&[1]).migrate(Duration::from_secs(1), late).await.unwrap(), [""; 0]);
 }
+
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_cluster_is_read_with_its_assignments(#[case] kind: Kind) {
+    let Some(rig) = Rig::new(kind).await else { return };
+    let first = rig.assign(&rig.cluster("cls-1"), None).await;
+    let second = rig.assign(&rig.cluster("cls-1"), Some(first.id)).await;
+    rig.assign(&rig.cluster("cls-2"), None).await;
+    let ledger = rig.database.ledger(&[1]);
+    let found = ledger.of_cluster("cls-1").await.unwrap();
+    let mut ids: Vec<_> = found.iter().map(|found| (found.credential.id, found.has_place)).collect();
+    ids.sort_by_key(|(id, _)| *id != first.id);
+    assert_eq!(ids, [(first.id, true), (second.id, true)]);
+    let events = ledger.assignments("cls-1").await.unwrap();
+    let events: Vec<_> = events.iter().map(|event| (event.credential, event.action.as_str())).collect();
+    assert_eq!(events, [(first.id, "Reserve"), (second.id, "Reserve")]);
+    assert!(ledger.of_cluster("cls-3").await.unwrap().is_empty());
+}

@@ -1,5 +1,6 @@
 //! `pull-secret credentials` as its operators use it, with a real API and an emulated Quay.
 
+mod answering;
 mod leaving;
 mod operated;
 
