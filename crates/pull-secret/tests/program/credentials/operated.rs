@@ -74,7 +74,11 @@ async fn explain_shows_the_accounts_of_a_cluster() {
     assert!(absent.contains("the ledger could not be read: there is no ledger credentials.db"), "{absent}");
     let mut serving = rig.serve("first").await;
     let robot = rig.named("cls-1").await;
-    rig.listed(&["--cluster=cls-1", "--state=Published"], "Published").await;
+    until("the credential awaits its report", async || {
+        let published = rig.listed(&["--cluster=cls-1", "--state=Published"], "Published").await;
+        (published["reason"] == "AwaitingReport").then_some(())
+    })
+    .await;
     let page = explain(&rig, "cls-1", "table").await;
     let account = format!("\nREGISTRY CREDENTIALS\n  quay, account hyperfleet+{robot}: Published, AwaitingReport: ");
     assert!(page.contains(&account) && page.contains("\n    published   20"), "{page}");
