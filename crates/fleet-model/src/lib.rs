@@ -30,6 +30,7 @@ pub mod job;
 pub mod metrics;
 pub mod names;
 pub mod owner;
+mod problem;
 mod reason;
 pub mod report;
 pub mod trace;

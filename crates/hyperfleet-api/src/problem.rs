@@ -44,82 +44,44 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// Declares the codes with their status, title and type.
-macro_rules! codes {
-    ($($(#[doc = $meaning:literal])+ $name:ident = $code:literal, $status:ident, $title:literal, $tail:literal;)+) => {
-        /// The error codes of HyperFleet's API, which clients key on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Code {
-            $($(#[doc = $meaning])+ $name,)+
-        }
-
-        impl Code {
-            /// Every code, in the order of the reference page.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// Returns the code as it is written, such as `HYPERFLEET-VAL-000`.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$name => concat!("HYPERFLEET-", $code),)+ }
-            }
-
-            /// Returns the status of the answer.
-            pub fn status(self) -> StatusCode {
-                match self { $(Self::$name => StatusCode::$status,)+ }
-            }
-
-            /// Returns the problem's title.
-            pub fn title(self) -> &'static str {
-                match self { $(Self::$name => $title,)+ }
-            }
-
-            /// Returns the problem's type.
-            pub fn uri(self) -> &'static str {
-                match self { $(Self::$name => concat!("https://api.hyperfleet.io/errors/", $tail),)+ }
-            }
-
-            /// Returns the sentence that describes the code in the reference.
-            pub fn meaning(self) -> &'static str {
-                match self { $(Self::$name => concat!($($meaning),+).trim_ascii_start(),)+ }
-            }
-        }
-    };
-}
-
-codes! {
-    /// A member or parameter breaks a rule.
-    Validation = "VAL-000", BAD_REQUEST, "Validation Failed", "validation-error";
-    /// The search, order or fields parameter, or an empty PATCH.
-    BadRequest = "VAL-005", BAD_REQUEST, "Bad Request", "bad-request";
-    /// A body that is not JSON of the expected form.
-    Malformed = "VAL-006", BAD_REQUEST, "Malformed Request", "malformed-request";
-    /// No credentials, or no identity in them.
-    Unauthenticated = "AUT-001", UNAUTHORIZED, "Authentication Required", "authentication-error";
-    /// Credentials that cannot be used.
-    InvalidCredentials = "AUT-002", UNAUTHORIZED, "Invalid Credentials", "authentication-error";
-    /// A token that has expired.
-    InvalidToken = "AUT-003", UNAUTHORIZED, "Invalid Token", "authentication-error";
-    /// The caller may not do that.
-    PermissionDenied = "AUZ-001", FORBIDDEN, "Permission Denied", "permission-denied";
-    /// Nothing is served at that path.
-    NoEndpoint = "NTF-000", NOT_FOUND, "Endpoint Not Found", "not-found";
-    /// There is no such resource.
-    NotFound = "NTF-001", NOT_FOUND, "Resource Not Found", "not-found";
-    /// Another resource has that name or id.
-    Conflict = "CNF-001", CONFLICT, "Resource Conflict", "conflict";
-    /// The resource has another generation than `If-Match` says.
-    PreconditionFailed = "CNF-002", PRECONDITION_FAILED, "Precondition Failed", "conflict";
-    /// The resource's state, its children or its references forbid it.
-    State = "CNF-003", CONFLICT, "State Conflict", "conflict";
-    /// The change stream does not hold what came after that version, or the database was restored since.
-    Gone = "CNF-004", GONE, "Resource Version Too Old", "conflict";
-    /// A body or header that is too large.
-    TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
-    /// A defect of this server; its log says more, under the same trace id.
-    Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
-    /// The database is away; try again.
-    Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
-    /// It took too long; try again.
-    Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";
+fleet_model::problem_codes! {
+    /// The error codes of HyperFleet's API, which clients key on.
+    pub enum Code {
+        /// A member or parameter breaks a rule.
+        Validation = "VAL-000", BAD_REQUEST, "Validation Failed", "validation-error";
+        /// The search, order or fields parameter, or an empty PATCH.
+        BadRequest = "VAL-005", BAD_REQUEST, "Bad Request", "bad-request";
+        /// A body that is not JSON of the expected form.
+        Malformed = "VAL-006", BAD_REQUEST, "Malformed Request", "malformed-request";
+        /// No credentials, or no identity in them.
+        Unauthenticated = "AUT-001", UNAUTHORIZED, "Authentication Required", "authentication-error";
+        /// Credentials that cannot be used.
+        InvalidCredentials = "AUT-002", UNAUTHORIZED, "Invalid Credentials", "authentication-error";
+        /// A token that has expired.
+        InvalidToken = "AUT-003", UNAUTHORIZED, "Invalid Token", "authentication-error";
+        /// The caller may not do that.
+        PermissionDenied = "AUZ-001", FORBIDDEN, "Permission Denied", "permission-denied";
+        /// Nothing is served at that path.
+        NoEndpoint = "NTF-000", NOT_FOUND, "Endpoint Not Found", "not-found";
+        /// There is no such resource.
+        NotFound = "NTF-001", NOT_FOUND, "Resource Not Found", "not-found";
+        /// Another resource has that name or id.
+        Conflict = "CNF-001", CONFLICT, "Resource Conflict", "conflict";
+        /// The resource has another generation than `If-Match` says.
+        PreconditionFailed = "CNF-002", PRECONDITION_FAILED, "Precondition Failed", "conflict";
+        /// The resource's state, its children or its references forbid it.
+        State = "CNF-003", CONFLICT, "State Conflict", "conflict";
+        /// The change stream does not hold what came after that version, or the database was restored since.
+        Gone = "CNF-004", GONE, "Resource Version Too Old", "conflict";
+        /// A body or header that is too large.
+        TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
+        /// A defect of this server; its log says more, under the same trace id.
+        Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
+        /// The database is away; try again.
+        Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
+        /// It took too long; try again.
+        Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";
+    }
 }
 
 // === impl Problem ===

@@ -1,6 +1,5 @@
 //! Refused requests: problems of RFC 9457 with HyperFleet's codes.
 
-use http::StatusCode;
 use serde::Serialize;
 
 use crate::ledger::LedgerError;
@@ -32,80 +31,42 @@ pub(crate) struct FieldError {
     pub(crate) message: String,
 }
 
-/// Declares the codes with their status, title and type.
-macro_rules! codes {
-    ($($(#[doc = $meaning:literal])+ $name:ident = $code:literal, $status:ident, $title:literal, $tail:literal;)+) => {
-        /// The codes of problems, which clients key on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Code {
-            $($(#[doc = $meaning])+ $name,)+
-        }
-
-        impl Code {
-            /// Every code.
-            pub(crate) const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// Returns the code as it is written.
-            pub(crate) fn as_str(self) -> &'static str {
-                match self { $(Self::$name => concat!("HYPERFLEET-", $code),)+ }
-            }
-
-            /// Returns the status of the answer.
-            pub(crate) fn status(self) -> StatusCode {
-                match self { $(Self::$name => StatusCode::$status,)+ }
-            }
-
-            /// Returns the title of the problem.
-            pub(crate) fn title(self) -> &'static str {
-                match self { $(Self::$name => $title,)+ }
-            }
-
-            /// Returns the type of the problem.
-            pub(crate) fn uri(self) -> &'static str {
-                match self { $(Self::$name => concat!("https://api.hyperfleet.io/errors/", $tail),)+ }
-            }
-
-            /// Returns the sentence that describes the code.
-            pub(crate) fn meaning(self) -> &'static str {
-                match self { $(Self::$name => concat!($($meaning),+).trim_ascii_start(),)+ }
-            }
-        }
-    };
-}
-
-codes! {
-    /// A member or parameter breaks a rule.
-    Validation = "VAL-001", BAD_REQUEST, "Validation Failed", "validation-error";
-    /// A body that is not JSON of the expected form.
-    Malformed = "VAL-006", BAD_REQUEST, "Malformed Request", "malformed-request";
-    /// A body of another content type than JSON.
-    MediaType = "VAL-007", UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type", "malformed-request";
-    /// A method that the path does not have.
-    Method = "VAL-008", METHOD_NOT_ALLOWED, "Method Not Allowed", "malformed-request";
-    /// No bearer token, or one that Kubernetes does not accept for the audience.
-    Unauthenticated = "AUT-001", UNAUTHORIZED, "Authentication Required", "authentication-error";
-    /// The caller lacks a permission, or the request is of a web page.
-    PermissionDenied = "AUZ-001", FORBIDDEN, "Permission Denied", "permission-denied";
-    /// Nothing is served at that path.
-    NoEndpoint = "NTF-000", NOT_FOUND, "Endpoint Not Found", "not-found";
-    /// There is no such cluster, rotation, or credential of the cluster.
-    NotFound = "NTF-001", NOT_FOUND, "Resource Not Found", "resource-not-found";
-    /// Credentials are asked for while those of the cluster are replaced.
-    Rotating = "CNF-001", CONFLICT, "Resource Conflict", "resource-conflict";
-    /// A rotation is asked for while another one is on its way.
-    RotationOpen = "CNF-002", CONFLICT, "Resource Conflict", "resource-conflict";
-    /// The state of the cluster forbids it.
-    State = "CNF-003", CONFLICT, "State Conflict", "resource-conflict";
-    /// The caller has made too many requests.
-    RateLimited = "LMT-001", TOO_MANY_REQUESTS, "Rate Limit Exceeded", "limit-exceeded";
-    /// The body is too large.
-    TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
-    /// A defect of this service; its log says more, under the same trace id.
-    Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
-    /// The ledger, Kubernetes or the HyperFleet API is away, or the service is busy: try again.
-    Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
-    /// It took too long: try again.
-    Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";
+fleet_model::problem_codes! {
+    /// The codes of problems, which clients key on.
+    pub(crate) enum Code {
+        /// A member or parameter breaks a rule.
+        Validation = "VAL-001", BAD_REQUEST, "Validation Failed", "validation-error";
+        /// A body that is not JSON of the expected form.
+        Malformed = "VAL-006", BAD_REQUEST, "Malformed Request", "malformed-request";
+        /// A body of another content type than JSON.
+        MediaType = "VAL-007", UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type", "malformed-request";
+        /// A method that the path does not have.
+        Method = "VAL-008", METHOD_NOT_ALLOWED, "Method Not Allowed", "malformed-request";
+        /// No bearer token, or one that Kubernetes does not accept for the audience.
+        Unauthenticated = "AUT-001", UNAUTHORIZED, "Authentication Required", "authentication-error";
+        /// The caller lacks a permission, or the request is of a web page.
+        PermissionDenied = "AUZ-001", FORBIDDEN, "Permission Denied", "permission-denied";
+        /// Nothing is served at that path.
+        NoEndpoint = "NTF-000", NOT_FOUND, "Endpoint Not Found", "not-found";
+        /// There is no such cluster, rotation, or credential of the cluster.
+        NotFound = "NTF-001", NOT_FOUND, "Resource Not Found", "resource-not-found";
+        /// Credentials are asked for while those of the cluster are replaced.
+        Rotating = "CNF-001", CONFLICT, "Resource Conflict", "resource-conflict";
+        /// A rotation is asked for while another one is on its way.
+        RotationOpen = "CNF-002", CONFLICT, "Resource Conflict", "resource-conflict";
+        /// The state of the cluster forbids it.
+        State = "CNF-003", CONFLICT, "State Conflict", "resource-conflict";
+        /// The caller has made too many requests.
+        RateLimited = "LMT-001", TOO_MANY_REQUESTS, "Rate Limit Exceeded", "limit-exceeded";
+        /// The body is too large.
+        TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
+        /// A defect of this service; its log says more, under the same trace id.
+        Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
+        /// The ledger, Kubernetes or the HyperFleet API is away, or the service is busy: try again.
+        Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
+        /// It took too long: try again.
+        Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";
+    }
 }
 
 // === impl Problem ===
