@@ -78,11 +78,13 @@ pub struct Record {
     pub last_create: Option<Timestamp>,
     /// The answer with the password.
     pub created: Option<Timestamp>,
+    /// End of the account or token, where the registry sets one.
+    pub expires: Option<Timestamp>,
     /// The first probe that found the permission to pull.
     pub probed: Option<Timestamp>,
     /// Beginning of the last call that publishes it; a cluster may use it from it on.
     pub last_publish: Option<Timestamp>,
-    /// The publication.
+    /// The publication; of a token that is renewed, the first one since its last adoption.
     pub published: Option<Timestamp>,
     /// The adoption.
     pub adopted: Option<Timestamp>,

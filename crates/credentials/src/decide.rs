@@ -9,6 +9,7 @@ mod retire;
 pub mod rotation;
 #[cfg(test)]
 mod tests;
+mod token;
 
 pub use budget::{Budget, Eta, Grant, Work, eta, etas, grant};
 pub use credential::{lane, step};

@@ -36,6 +36,10 @@ fleet_model::reasons! {
         Displaced,
         /// The cluster uses the credential.
         InUse,
+        /// The token expires before long: another one is to be minted and published in its place.
+        ToRenew,
+        /// The token is not needed any more. Its registry revokes none, so it is good until it expires.
+        AwaitingExpiry,
         /// The newer credential of the cluster is not adopted yet.
         AwaitingSuccessor,
         /// The old credential has not been quiet for the quiet time yet.

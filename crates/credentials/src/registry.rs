@@ -7,11 +7,13 @@ use registry_account::contract::{
 use registry_account::error::AccountError;
 use registry_account::name::{AccountName, Image};
 use registry_account::probe::Finding;
-use registry_account::{HarborRegistry, HarborSettings, QuayRegistry, QuaySettings};
+use registry_account::{GarRegistry, GarSettings, HarborRegistry, HarborSettings, QuayRegistry, QuaySettings};
 
 /// The settings of a registry's client.
 #[derive(Clone, Debug)]
 pub enum ClientSettings {
+    /// Google Artifact Registry.
+    Gar(GarSettings),
     /// Harbor.
     Harbor(HarborSettings),
     /// Quay.
@@ -21,6 +23,8 @@ pub enum ClientSettings {
 /// A registry of one of the kinds.
 #[derive(Debug)]
 pub enum AnyRegistry {
+    /// Google Artifact Registry.
+    Gar(GarRegistry),
     /// Harbor.
     Harbor(HarborRegistry),
     /// Quay.
@@ -33,6 +37,7 @@ impl ClientSettings {
     /// Returns the key in `auths`.
     pub fn host(&self) -> &str {
         match self {
+            Self::Gar(settings) => settings.host(),
             Self::Harbor(settings) => settings.host(),
             Self::Quay(settings) => settings.host(),
         }
@@ -41,6 +46,7 @@ impl ClientSettings {
     /// Returns the calls that are made in a minute at most.
     pub fn calls_per_minute(&self) -> u32 {
         match self {
+            Self::Gar(settings) => settings.calls_per_minute,
             Self::Harbor(settings) => settings.calls_per_minute,
             Self::Quay(settings) => settings.calls_per_minute,
         }
@@ -53,6 +59,7 @@ impl ClientSettings {
     /// A file of the settings that cannot be used.
     pub fn connect(&self) -> Result<AnyRegistry, AccountError> {
         match self {
+            Self::Gar(settings) => GarRegistry::connect(settings.clone()).map(AnyRegistry::Gar),
             Self::Harbor(settings) => HarborRegistry::connect(settings.clone()).map(AnyRegistry::Harbor),
             Self::Quay(settings) => QuayRegistry::connect(settings.clone()).map(AnyRegistry::Quay),
         }
@@ -63,6 +70,7 @@ impl ClientSettings {
 macro_rules! delegate {
     ($any:expr, $registry:ident => $call:expr) => {
         match $any {
+            AnyRegistry::Gar($registry) => $call,
             AnyRegistry::Harbor($registry) => $call,
             AnyRegistry::Quay($registry) => $call,
         }

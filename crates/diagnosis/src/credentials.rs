@@ -47,6 +47,9 @@ pub struct CredentialView {
     /// Time at which it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Timestamp>,
+    /// End of the account or token, where the registry sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
     /// Time at which the registry was first seen to let it pull.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probed: Option<Timestamp>,
@@ -117,6 +120,7 @@ impl CredentialView {
             meaning: reason.meaning(),
             needs_a_person: reason.needs_a_person(),
             created: record.created,
+            expires: record.expires,
             probed: record.probed,
             published: record.published,
             generation: record.generation.known(),

@@ -250,7 +250,8 @@ fn registry_credentials(text: &mut String, view: &CredentialsView, now: Timestam
     for one in &view.credentials {
         let CredentialView { id, registry, account, state, reason, meaning, .. } = one;
         let _infallible = writeln!(text, "  {registry}, account {}: {state}, {reason}: {meaning}", plain(account));
-        for (name, time) in [("made", one.created), ("probed", one.probed), ("adopted", one.adopted)] {
+        let times = [("made", one.created), ("expires", one.expires), ("probed", one.probed), ("adopted", one.adopted)];
+        for (name, time) in times {
             if time.is_some() {
                 let _infallible = writeln!(text, "    {name:<10}  {}", moment(time, now));
             }

@@ -9,13 +9,13 @@ use daemon::connections::{Connections, Server};
 use daemon::endpoint::EndpointUrl;
 use daemon::exchange::{Answered, Exchange};
 use fleet_model::names::client::{PULL_SECRET, REGISTRY_PROBE};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::RequestBuilder;
 use secrecy::zeroize::Zeroizing;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
@@ -170,7 +170,8 @@ impl Call<'_> {
 
     /// Sends a request once, and records it.
     pub(crate) async fn send(&self, request: &Request) -> Result<Answer, AccountError> {
-        let identity = self.client.api.identity.header();
+        let identity = timeout_at(self.deadline, self.client.api.identity.headers()).await;
+        let identity = identity.map_err(|_elapsed| self.failed(ErrorKind::TimedOut))?;
         let identity = identity.map_err(|detail| self.failed(ErrorKind::Unauthenticated).with_detail(detail))?;
         let exchange = Exchange {
             request: self.builder(request, identity),
@@ -189,12 +190,12 @@ impl Call<'_> {
         }
     }
 
-    fn builder(&self, request: &Request, identity: HeaderValue) -> RequestBuilder {
+    fn builder(&self, request: &Request, identity: HeaderMap) -> RequestBuilder {
         let Request { method, path, header, body, .. } = request;
         let Api { address, root, .. } = &self.client.api;
         let url = format!("{}{root}{path}", address.as_str());
         let mut builder = self.client.connections.current().request(method.clone(), url);
-        builder = builder.header(AUTHORIZATION, identity);
+        builder = builder.headers(identity);
         if let Some((name, value)) = header {
             builder = builder.header(name, value);
         }

@@ -108,7 +108,8 @@ pub enum Identities {
     Accounts,
     /// Another password of the same account.
     Passwords,
-    /// Another token; each expires by itself, and there is no account.
+    /// Another token. There is no account: each call of [`Registry::create`] mints a token, which is good until
+    /// [`Account::expires`] and cannot be revoked. All tokens have the same user. Nothing is found, listed or deleted.
     Minted,
 }
 

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderValue;
+#[cfg(feature = "gar")]
+use google_cloud_auth::credentials::{CacheableResource, Credentials};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -27,6 +30,9 @@ pub(crate) enum Identity {
     Token(IdentitySecret),
     /// A user with a password.
     User { username: String, password: IdentitySecret },
+    /// An identity at Google Cloud.
+    #[cfg(feature = "gar")]
+    Google(Credentials),
 }
 
 // === impl IdentitySecret ===
@@ -57,9 +63,11 @@ impl IdentitySecret {
 // === impl Identity ===
 
 impl Identity {
-    /// Returns the header that proves the identity, as it is now. An error is a detail for a message.
-    pub(crate) fn header(&self) -> Result<HeaderValue, String> {
+    /// Returns the headers that prove the identity, as it is now. An error is a detail for a message.
+    pub(crate) async fn headers(&self) -> Result<HeaderMap, String> {
         let (text, noun) = match self {
+            #[cfg(feature = "gar")]
+            Self::Google(credentials) => return of_google(credentials).await,
             Self::Token(token) => (Zeroizing::new(format!("Bearer {}", token.read("token")?.as_str())), "token"),
             Self::User { username, password } => {
                 let password = password.read("password")?;
@@ -69,6 +77,17 @@ impl Identity {
         };
         let mut header = HeaderValue::from_str(&text).map_err(|_error| format!("the {noun} cannot be sent"))?;
         header.set_sensitive(true);
-        Ok(header)
+        Ok(HeaderMap::from_iter([(AUTHORIZATION, header)]))
+    }
+}
+
+/// Returns the headers of an identity at Google Cloud. Its error could quote an answer.
+#[cfg(feature = "gar")]
+async fn of_google(credentials: &Credentials) -> Result<HeaderMap, String> {
+    match credentials.headers(http::Extensions::new()).await {
+        Ok(CacheableResource::New { data, .. }) => Ok(data),
+        Ok(CacheableResource::NotModified) => Err("the credentials of the environment gave no token".to_owned()),
+        Err(error) if error.is_transient() => Err("the token service does not answer for now".to_owned()),
+        Err(_error) => Err("no token could be had with the credentials of the environment".to_owned()),
     }
 }

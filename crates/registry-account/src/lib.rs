@@ -1,4 +1,4 @@
-//! Accounts at image registries: one contract; in memory and, with a feature each, Harbor and Quay. Probes of credentials.
+//! Accounts at image registries: one contract; in memory and, with a feature each, Google Artifact Registry, Harbor and Quay. Probes of credentials.
 //!
 //! [`Registry`] is the contract. No method retries: [`AccountError`] states if another attempt may help, and each call leads
 //! to the same state when it is repeated. [`probe`] tries a credential at its registry as a node would; it needs no account.
@@ -17,7 +17,7 @@
 //! | A probe goes only to allowed addresses, and quotes nothing. | `crates/global-pull-secret/tests/controller/probing.rs` |
 //! | A probe tells a credential without permission from one that pulls. | `tests/registry/probing.rs` |
 //!
-//! `docs/guides/registries/quay.md` describes the set-up of an organization, `docs/guides/registries/harbor.md` that of a project.
+//! `docs/guides/registries/quay.md` describes the set-up of an organization, `docs/guides/registries/harbor.md` that of a project, `docs/guides/registries/gar.md` that of a service account.
 //!
 //! ```
 //! use registry_account::{AccountName, MemoryRegistry, NewAccount, Registry as _};
@@ -36,13 +36,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(any(feature = "harbor", feature = "quay"))]
+#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
 mod client;
 pub mod contract;
 pub mod error;
+#[cfg(feature = "gar")]
+pub mod gar;
 #[cfg(feature = "harbor")]
 pub mod harbor;
-#[cfg(any(feature = "harbor", feature = "quay"))]
+#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
 mod identity;
 pub mod memory;
 pub mod name;
@@ -55,9 +57,11 @@ pub use contract::{
     Passwords, Registry, Usage,
 };
 pub use error::{AccountError, ErrorKind, Operation};
+#[cfg(feature = "gar")]
+pub use gar::{GarRegistry, GarSettings, ServiceAccount};
 #[cfg(feature = "harbor")]
 pub use harbor::{HarborRegistry, HarborSettings, ProjectName, RobotPrefix, Username};
-#[cfg(any(feature = "harbor", feature = "quay"))]
+#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
 pub use identity::IdentitySecret;
 pub use memory::{Fault, MemoryRegistry, Visit};
 pub use name::{AccountName, CredentialId, Image, InvalidName, NamePrefix, Reference, Repository};

@@ -1,5 +1,7 @@
 //! A registry in memory, for tests, with scripted faults and a clock of its own.
 
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::net::IpAddr;
@@ -16,6 +18,7 @@ use crate::contract::{
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::name::{AccountName, CredentialId, Image, Repository};
 use crate::probe::{Cause, Finding, Place, Verdict};
+use tokens::Tokens;
 
 /// The registry's host.
 const HOST: &str = "memory.invalid";
@@ -66,6 +69,8 @@ struct State {
     /// The list as it was when lists began to lag.
     lagging: Option<Vec<ListedAccount>>,
     passwords: u64,
+    /// The tokens of a registry without accounts.
+    tokens: Option<Tokens>,
 }
 
 struct Stored {
@@ -93,6 +98,11 @@ impl MemoryRegistry {
     /// Returns a registry without accounts, at the beginning of 1970.
     pub fn new() -> Self {
         Self { state: Mutex::default() }
+    }
+
+    /// Returns a registry without accounts, whose tokens are good for that long, at the beginning of 1970.
+    pub fn of_tokens(life: Duration) -> Self {
+        Self { state: Mutex::new(State { tokens: Some(Tokens::new(life)), ..State::default() }) }
     }
 
     /// Lets the registry's time go on.
@@ -132,7 +142,7 @@ impl MemoryRegistry {
     pub fn bearer(&self, login: &Login) -> Option<String> {
         let mut state = self.lock();
         let expires = state.now.checked_add(TOKEN_LIFE).unwrap_or(Timestamp::MAX);
-        let permits = state.log_in(login)?.permitted;
+        let permits = state.permits(login)?;
         let token = format!("bearer-{}", state.bearers.len());
         state.bearers.insert(token.clone(), Bearer { permits, expires });
         Some(token)
@@ -147,7 +157,7 @@ impl MemoryRegistry {
     /// Pulls a manifest as a node does, and records it. Returns false if it was refused.
     pub fn pull(&self, visit: &Visit<'_>) -> bool {
         let mut state = self.lock();
-        let permitted = state.log_in(visit.login).map(|stored| stored.permitted);
+        let permitted = state.permits(visit.login);
         let repository = match permitted {
             Some(true) => Some(visit.repository.to_string()),
             Some(false) => return false,
@@ -197,14 +207,15 @@ impl fmt::Debug for MemoryRegistry {
 
 impl Registry for MemoryRegistry {
     fn capabilities(&self) -> Capabilities {
+        let has_tokens = self.lock().tokens.is_some();
         Capabilities {
-            identities: Identities::Accounts,
-            expires: false,
-            new_accounts_pull: false,
-            passwords: Passwords::Kept,
-            usage_log: true,
-            disables: Disables::ForGood,
-            token_life: TOKEN_LIFE,
+            identities: if has_tokens { Identities::Minted } else { Identities::Accounts },
+            expires: has_tokens,
+            new_accounts_pull: has_tokens,
+            passwords: if has_tokens { Passwords::ShownOnce } else { Passwords::Kept },
+            usage_log: !has_tokens,
+            disables: if has_tokens { Disables::Never } else { Disables::ForGood },
+            token_life: if has_tokens { Duration::ZERO } else { TOKEN_LIFE },
             calls_per_minute: 60,
             max_name_bytes: 49,
             max_description: MAX_DESCRIPTION,
@@ -231,7 +242,9 @@ impl Registry for MemoryRegistry {
 
     async fn permit(&self, name: &AccountName) -> Result<(), AccountError> {
         self.with(Operation::Permit, login_of(name), |state, _| {
-            state.accounts.get_mut(name).ok_or(ErrorKind::NotFound)?.permitted = true;
+            if state.tokens.is_none() {
+                state.accounts.get_mut(name).ok_or(ErrorKind::NotFound)?.permitted = true;
+            }
             Ok(())
         })
     }
@@ -241,7 +254,7 @@ impl Registry for MemoryRegistry {
         if let Some(finding) = state.findings.pop_front() {
             return finding;
         }
-        let (verdict, cause) = match state.log_in(login).map(|stored| stored.permitted) {
+        let (verdict, cause) = match state.permits(login) {
             Some(true) => (Verdict::Pulls, Cause::Permits),
             Some(false) => (Verdict::NotPermitted, Cause::PermitsNothing),
             None => (Verdict::Refused, Cause::Status(401)),
@@ -251,6 +264,9 @@ impl Registry for MemoryRegistry {
 
     async fn usage(&self, name: &AccountName, since: Timestamp) -> Result<Usage, AccountError> {
         self.with(Operation::Usage, login_of(name), |state, _| {
+            if state.tokens.is_some() {
+                return Err(ErrorKind::Unsupported);
+            }
             let mut usage = Usage::none();
             for visit in state.visits.iter().filter(|visit| visit.name == *name && visit.at >= since) {
                 match &visit.repository {
@@ -264,6 +280,9 @@ impl Registry for MemoryRegistry {
 
     async fn disable(&self, name: &AccountName) -> Result<(), AccountError> {
         self.with(Operation::Disable, login_of(name), |state, _| {
+            if state.tokens.is_some() {
+                return Err(ErrorKind::Unsupported);
+            }
             state.accounts.get_mut(name).ok_or(ErrorKind::NotFound)?.account.disabled = true;
             Ok(())
         })
@@ -291,6 +310,9 @@ impl State {
     fn create(&mut self, new: &NewAccount, fault: Option<Fault>) -> Result<Credential, ErrorKind> {
         if new.description.chars().count() > MAX_DESCRIPTION {
             return Err(ErrorKind::Invalid);
+        }
+        if let Some(tokens) = &mut self.tokens {
+            return Ok(tokens.mint(new, self.now));
         }
         match self.accounts.get(&new.name) {
             Some(Stored { account, .. }) if account.credential != Some(new.credential) => {
@@ -327,6 +349,14 @@ impl State {
         };
         let password = format!("password-{}-of-{name}", self.passwords).into();
         self.accounts.insert(name.clone(), Stored { account, password, permitted: false });
+    }
+
+    /// Returns true if a login may pull; `None` if it is refused.
+    fn permits(&mut self, login: &Login) -> Option<bool> {
+        match &self.tokens {
+            Some(tokens) => tokens.accepts(login, self.now).then_some(true),
+            None => self.log_in(login).map(|stored| stored.permitted),
+        }
     }
 
     /// Returns the account of a login that is accepted.

@@ -1,7 +1,7 @@
 //! The next step of one credential.
 
 use super::facts::{Facts, Step, later};
-use super::retire;
+use super::{retire, token};
 use crate::credential::{Credential, Naming, NodesEvidence};
 use crate::reason::Reason;
 use crate::state::{Action, Lane, State};
@@ -19,6 +19,7 @@ pub fn step(facts: &Facts<'_>) -> Step {
     match credential.state {
         State::Retiring => retire::retiring(facts),
         State::Dead => retire::dead(facts),
+        _ if facts.is_token() => token::step(facts).unwrap_or_else(|| token::until_renewal(facts, forward(facts))),
         _ => retire::begin(facts).unwrap_or_else(|| forward(facts)),
     }
 }
@@ -34,6 +35,8 @@ pub fn lane(credential: &Credential, action: Action) -> Lane {
     match (&credential.cluster, credential.replaces) {
         _ if credential.state == State::Retiring => Lane::Rotation,
         (None, _) => Lane::Refill,
+        // The renewal of a token that its cluster uses.
+        (Some(_), None) if credential.may_be_named() => Lane::Rotation,
         (Some(_), None) => Lane::NewCluster,
         (Some(_), Some(_)) => Lane::Rotation,
     }
@@ -44,6 +47,7 @@ fn forward(facts: &Facts<'_>) -> Step {
     let credential = facts.credential;
     match credential.state {
         State::Reserved => Step::act(Action::Create, State::Created, Reason::ToCreate),
+        State::Created if facts.is_token() => Step::act(Action::Probe, State::Probed, Reason::ToProbe),
         State::Created => Step::act(Action::Permit, State::Permitted, Reason::ToPermit),
         State::Permitted => {
             let next = if credential.cluster.is_some() { State::Probed } else { State::Pooled };
@@ -83,7 +87,8 @@ fn adoption(facts: &Facts<'_>) -> Step {
             None => facts.observe(Action::ObserveAdoption, reason),
         };
     }
-    if evidence.first_pull.is_none() {
+    // That a token is pulled with decides nothing: the one before it ends by itself.
+    if evidence.first_pull.is_none() && !facts.is_token() {
         if !capabilities.usage_log {
             return facts.wait_for(Reason::NoUsageLog, policy.resync);
         }

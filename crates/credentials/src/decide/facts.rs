@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use registry_account::contract::Capabilities;
+use registry_account::contract::{Capabilities, Identities};
 
 use crate::credential::{Credential, Policy, Successor};
 use crate::reason::Reason;
@@ -55,6 +55,11 @@ impl Step {
 impl Facts<'_> {
     pub(super) fn wait(&self, reason: Reason, not_before: Option<Timestamp>) -> Step {
         Step { action: None, next: self.credential.state, reason, not_before }
+    }
+
+    /// Returns true for a token of a registry without accounts.
+    pub(super) fn is_token(&self) -> bool {
+        self.capabilities.identities == Identities::Minted
     }
 
     /// Waits before the next observation.

@@ -29,7 +29,7 @@ fn out(facts: &Facts<'_>, cause: Reason) -> Step {
 }
 
 /// Returns the cause for which a credential is to be retired.
-fn cause(facts: &Facts<'_>) -> Option<Reason> {
+pub(super) fn cause(facts: &Facts<'_>) -> Option<Reason> {
     let record = &facts.credential.record;
     let is_gone = record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone);
     let is_superseded = facts.successor.is_some_and(|successor| successor.adopted.is_some());

@@ -4,3 +4,4 @@ mod ams;
 mod credentials;
 mod rates;
 mod rotations;
+mod tokens;

@@ -251,7 +251,7 @@ fn describe(credential: &Credential) -> Value {
         "replaces": credential.replaces.map(|id| id.to_string()),
         "ordered": ordered,
         "created_at": record.created,
-        "expires_at": null,
+        "expires_at": record.expires,
         "published_at": record.published,
         "adopted_at": record.adopted,
     })

@@ -1,14 +1,14 @@
 //! The outward actions, one call each.
 
 use jiff::{SignedDuration, Timestamp};
-use registry_account::contract::{Login, NewAccount, Registry, Usage};
+use registry_account::contract::{Identities, Login, NewAccount, Registry, Usage};
 use registry_account::error::ErrorKind;
 use registry_account::probe::Verdict;
 
 use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
 use super::outcome::{Effect, Trouble, of_cluster, of_probe, of_refusal, of_registry, user_only};
 use super::served::{Served, later};
-use crate::credential::{ClusterRef, Credential, DocumentSeen, MAX_CHAIN, Naming, Proof, UsageSeen};
+use crate::credential::{ClusterRef, Credential, DocumentSeen, Evidence, MAX_CHAIN, Naming, Proof, UsageSeen};
 use crate::ledger::{Ledger, Password};
 use crate::reason::Reason;
 use crate::state::Action;
@@ -60,9 +60,24 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             description: self.served.description.clone(),
         };
         let created = self.served.registry.create(&new).await.map_err(|error| of_registry(Action::Create, &error))?;
+        let expires = created.account.expires;
+        if let Some(expired) = expires.filter(|expires| *expires <= self.now) {
+            let registry = &self.credential.registry;
+            tracing::warn!(%registry, "a token that was minted now has expired at {expired}: check the clock of this host");
+            return Err(Trouble::slowly(Reason::Denied));
+        }
         let mut effect = self.effect();
-        effect.record.created = Some(self.now);
-        effect.record.login = Some(created.account.login);
+        let record = &mut effect.record;
+        if record.created.is_some() {
+            // A token is renewed: the new one has to be proven as the first one had. A cluster that has not adopted one yet is
+            // late by its first.
+            if record.adopted.take().is_some() {
+                record.published = None;
+            }
+            (record.probed, record.evidence) = (None, Evidence::default());
+        }
+        (record.created, record.expires) = (Some(self.now), expires);
+        record.login = Some(created.account.login);
         effect.password = Password::Set(created.password);
         Ok(effect)
     }
@@ -98,9 +113,12 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             // An earlier answer was lost.
             document.generation
         } else {
-            if let Some(user) = &document.user
-                && !self.may_replace(user).await?
-            {
+            let may_replace = match &document.user {
+                _ if self.is_token() => self.is_newest_token().await?,
+                Some(user) => self.may_replace(user).await?,
+                None => true,
+            };
+            if !may_replace {
                 return Err(Trouble::slowly(Reason::NewerPublished));
             }
             let entry = Entry { host, login: &login };
@@ -109,7 +127,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         };
         let mut effect = self.effect();
         effect.record.generation = generation;
-        effect.record.published = Some(self.now);
+        effect.record.published.get_or_insert(self.now);
         effect.record.evidence.document = Some(DocumentSeen { at: self.now, naming: Naming::Named });
         Ok(effect)
     }
@@ -133,6 +151,25 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         Ok(false)
     }
 
+    /// Returns true if a token was not minted again, and no pull secret can name a credential that replaces it. All tokens of a
+    /// registry have the same user, so the pull secret does not tell. Read after the pull secret, whose generation the write
+    /// names: what is published later makes the write fail.
+    async fn is_newest_token(&self) -> Result<bool, Trouble> {
+        let Credential { id, record, .. } = self.credential;
+        let own = self.ledger.get(*id).await?;
+        let newer = match self.ledger.successor(*id).await? {
+            Some(successor) => self.ledger.get(successor.id).await?,
+            None => None,
+        };
+        let is_same = own.is_some_and(|own| own.record.created == record.created);
+        Ok(is_same && !newer.is_some_and(|newer| newer.may_be_named()))
+    }
+
+    /// Returns true for a token of a registry without accounts.
+    fn is_token(&self) -> bool {
+        self.served.registry.capabilities().identities == Identities::Minted
+    }
+
     /// Classifies a failed call about the cluster, and logs it.
     fn of_cluster(&self, error: &ClusterError) -> Trouble {
         let (credential, cluster) = (self.credential.id, self.credential.cluster.as_ref().map(ToString::to_string));
@@ -151,7 +188,9 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     async fn look(&self) -> Result<Effect, Trouble> {
         let cluster = self.cluster()?;
         let record = &self.credential.record;
-        let login = user_only(record.login.clone().unwrap_or_default());
+        let is_token = self.is_token();
+        let user = || user_only(record.login.clone().unwrap_or_default());
+        let login = if is_token { self.login().await? } else { user() };
         let looking =
             Looking { cluster, host: self.served.registry.host(), login: &login, generation: record.generation };
         let look = self.clusters.look(&looking).await.map_err(|error| self.of_cluster(&error))?;
@@ -160,8 +199,8 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         evidence.looked = Some(self.now);
         let naming = match look {
             Look::Gone => Naming::ClusterGone,
-            Look::Here(Document { user, report, nodes, .. }) => {
-                let is_named = user.as_ref() == Some(&login.username);
+            Look::Here(Document { user, is_same, report, nodes, .. }) => {
+                let is_named = if is_token { is_same } else { user.as_ref() == Some(&login.username) };
                 if is_named && record.published.is_some() {
                     evidence.report = evidence.report.take().or(report);
                     evidence.nodes = evidence.nodes.take().or(nodes);

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use daemon::endpoint::EndpointUrl;
-use registry_account::{AccountError, HarborSettings, IdentitySecret, Image, NamePrefix, QuaySettings, RobotPrefix};
+use registry_account::{
+    AccountError, GarSettings, HarborSettings, IdentitySecret, Image, NamePrefix, QuaySettings, RobotPrefix,
+};
 use serde::Deserialize;
 
 use super::checks::Checks;
@@ -20,6 +22,12 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const CALLS_PER_MINUTE: u32 = 60;
 /// Life of Harbor's bearer tokens where none is given: Harbor's own default.
 const TOKEN_LIFE: Duration = Duration::from_mins(30);
+/// Life of the tokens of Google Artifact Registry where none is given.
+const GAR_TOKEN_LIFE: Duration = Duration::from_hours(1);
+/// The longest life of those.
+const LONGEST_GAR_TOKEN: Duration = Duration::from_hours(12);
+/// Address of the API that mints them where none is given.
+const IAM_URL: &str = "https://iamcredentials.googleapis.com";
 /// Beginning of the names of accounts where none is given.
 const PREFIX: &str = "hf";
 /// Description of accounts where none is given.
@@ -60,9 +68,16 @@ pub struct RegistrySettings {
     /// Harbor: the beginning of the names of robots, `robot$` by default.
     #[serde(default)]
     pub robot_prefix: Option<String>,
-    /// Harbor: life of bearer tokens, `30m` by default.
+    /// Harbor: life of bearer tokens, `30m` by default. Google Artifact Registry: life of the tokens that are minted, `1h` by
+    /// default.
     #[serde(default)]
     pub token_life: Option<String>,
+    /// Google Artifact Registry: the service account whose tokens are minted.
+    #[serde(default)]
+    pub service_account: Option<String>,
+    /// Google Artifact Registry: address of the IAM Service Account Credentials API, if it is another one than Google's.
+    #[serde(default)]
+    pub iam_url: Option<String>,
     /// Certificate authorities to trust, PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
@@ -92,15 +107,17 @@ pub struct RegistrySettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegistryKind {
+    /// Google Artifact Registry.
+    Gar,
     /// Harbor.
     Harbor,
     /// Quay: quay.io, or Red Hat Quay.
     Quay,
 }
 
-/// A key that registries of one kind have.
+/// A key that registries of some kinds have.
 struct OwnKey {
-    kind: RegistryKind,
+    kinds: &'static [RegistryKind],
     key: &'static str,
     is_given: bool,
 }
@@ -162,19 +179,51 @@ impl RegistrySettings {
 
     /// Checks the settings of the client, of which each kind has some of its own.
     fn client(&self, checks: &mut Checks<'_>) -> Option<ClientSettings> {
-        for OwnKey { kind, key, .. } in self.own_keys().into_iter().filter(|own| own.is_given && own.kind != self.kind)
-        {
-            let (name, own) = (&self.name, self.kind);
-            checks.fault(key, format!("a registry of type {kind} has it; registry {name} is of type {own}"));
+        let is_wrong = |own: &OwnKey| own.is_given && !own.kinds.contains(&self.kind);
+        for OwnKey { kinds, key, .. } in self.own_keys().into_iter().filter(is_wrong) {
+            let kinds: Vec<_> = kinds.iter().map(ToString::to_string).collect();
+            let (kinds, name, own) = (kinds.join(" or "), &self.name, self.kind);
+            checks.fault(key, format!("a registry of type {kinds} has it; registry {name} is of type {own}"));
         }
         if self.calls_per_minute == Some(0) {
             checks.fault("calls_per_minute", "must be 1 or more");
         }
         let address = checks.parsed("url", &self.url);
         match self.kind {
+            RegistryKind::Gar => self.gar(checks, address),
             RegistryKind::Harbor => self.harbor(checks, address),
             RegistryKind::Quay => self.quay(checks, address),
         }
+    }
+
+    fn gar(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
+        let meaning = "the service account whose tokens are minted";
+        let service_account = checks.required("service_account", self.service_account.as_ref(), meaning);
+        let iam_address = checks.parsed("iam_url", self.iam_url.as_deref().unwrap_or(IAM_URL));
+        let token_life = checks.duration("token_life", self.token_life.as_ref(), GAR_TOKEN_LIFE);
+        if token_life > LONGEST_GAR_TOKEN || token_life.subsec_nanos() != 0 {
+            checks.fault("token_life", "must be whole seconds, and 12h at most");
+        }
+        if self.pool > 0 {
+            checks.fault("pool", "tokens expire, so none are pooled: leave it out");
+        }
+        if !self.image.contains([':', '@']) {
+            checks.fault(
+                "image",
+                "must name a tag or digest, whose manifest is asked for: tokens do not show what they permit",
+            );
+        }
+        Some(ClientSettings::Gar(GarSettings {
+            address: address?,
+            host: self.host.clone(),
+            service_account: service_account?,
+            token_life,
+            iam_address: iam_address?,
+            ca_file: self.ca_file.clone(),
+            call_timeout: CALL_TIMEOUT,
+            calls_per_minute: self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
+            calls: None,
+        }))
     }
 
     fn harbor(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
@@ -219,15 +268,19 @@ impl RegistrySettings {
         }))
     }
 
-    fn own_keys(&self) -> [OwnKey; 8] {
-        let harbor = |key, is_given| OwnKey { kind: RegistryKind::Harbor, key, is_given };
-        let quay = |key, is_given| OwnKey { kind: RegistryKind::Quay, key, is_given };
+    fn own_keys(&self) -> [OwnKey; 10] {
+        use RegistryKind::{Gar, Harbor, Quay};
+        let gar = |key, is_given| OwnKey { kinds: &[Gar], key, is_given };
+        let harbor = |key, is_given| OwnKey { kinds: &[Harbor], key, is_given };
+        let quay = |key, is_given| OwnKey { kinds: &[Quay], key, is_given };
         [
+            gar("service_account", self.service_account.is_some()),
+            gar("iam_url", self.iam_url.is_some()),
             harbor("project", self.project.is_some()),
             harbor("username", self.username.is_some()),
             harbor("password_file", self.password_file.is_some()),
             harbor("robot_prefix", self.robot_prefix.is_some()),
-            harbor("token_life", self.token_life.is_some()),
+            OwnKey { kinds: &[Gar, Harbor], key: "token_life", is_given: self.token_life.is_some() },
             quay("organization", self.organization.is_some()),
             quay("team", self.team.is_some()),
             quay("token_file", self.token_file.is_some()),
@@ -275,6 +328,7 @@ impl RegistryPlan {
 impl fmt::Display for RegistryKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Gar => "gar",
             Self::Harbor => "harbor",
             Self::Quay => "quay",
         })

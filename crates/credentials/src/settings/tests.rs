@@ -15,6 +15,9 @@ const QUAY: &str = "{name: quay, type: quay, url: https://quay.io, organization:
 const HARBOR: &str = "{name: harbor, type: harbor, url: https://harbor.example.com, project: fleet, username: pull-secrets, \
                       password_file: /run/harbor/password, image: fleet/release}";
 
+const GAR: &str = "{name: gar, type: gar, url: https://europe-west1-docker.pkg.dev, \
+                   service_account: puller@fleet.iam.gserviceaccount.com, image: 'fleet/release/image:4.19'}";
+
 type Variables<'a> = BTreeMap<&'a str, &'a str>;
 
 fn plan(file: &str, variables: &Variables<'_>) -> Result<Plan, Vec<String>> {
@@ -131,7 +134,42 @@ fn a_harbor_has_settings_of_its_own() {
     assert_eq!(names, ("harbor.example.com", "fleet", "pull-secrets"));
 }
 
+#[test]
+fn a_gar_has_settings_of_its_own() {
+    let more = GAR.replace("image: '", "iam_url: 'http://localhost:1', token_life: 12h, image: '");
+    let [least, all] = [GAR, &more].map(|registry| {
+        let plan = plan(&format!("registries: [{registry}]"), &Variables::new()).unwrap();
+        match (plan.registries[0].kind, plan.registries[0].client.clone()) {
+            (RegistryKind::Gar, ClientSettings::Gar(settings)) => settings,
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!((least.host(), least.token_life), ("europe-west1-docker.pkg.dev", Duration::from_hours(1)));
+    assert_eq!(least.iam_address.as_str(), "https://iamcredentials.googleapis.com");
+    assert_eq!((all.iam_address.as_str(), all.token_life), ("http://localhost:1", Duration::from_hours(12)));
+    assert_eq!(all.service_account.to_string(), "puller@fleet.iam.gserviceaccount.com");
+}
+
 #[rstest]
+#[case::service_account(
+    GAR,
+    "service_account: puller@fleet.iam.gserviceaccount.com, ",
+    "",
+    "service_account: missing: "
+)]
+#[case::bad_account(GAR, "puller@fleet", "puller/fleet", "service_account: must be the address of a service account")]
+#[case::plain_iam(GAR, "image", "iam_url: 'http://example.com', image", "iam_url: must be an https:// address")]
+#[case::long_life(GAR, "image", "token_life: 13h, image", "token_life: must be whole seconds, and 12h at most")]
+#[case::half_a_second(GAR, "image", "token_life: 1500ms, image", "token_life: must be whole seconds")]
+#[case::no_tag(GAR, "'fleet/release/image:4.19'", "fleet/release/image", "image: must name a tag or digest")]
+#[case::pool(GAR, "image", "pool: 3, image", "pool: tokens expire, so none are pooled")]
+#[case::gars_account(
+    HARBOR,
+    "project",
+    "service_account: a@b, project",
+    "service_account: a registry of type gar has it"
+)]
+#[case::gars_iam(QUAY, "team", "iam_url: https://a, team", "iam_url: a registry of type gar has it")]
 #[case::project(HARBOR, "project: fleet, ", "", "project: missing: the project that owns the accounts")]
 #[case::username(HARBOR, "username: pull-secrets, ", "", "username: missing: the user who administers the project")]
 #[case::password(HARBOR, "password_file: /run/harbor/password, ", "", "password_file: missing: the file with")]
@@ -170,7 +208,7 @@ fn a_harbor_has_settings_of_its_own() {
 #[case::harbors_username(QUAY, "team", "username: a, team", "username: a registry of type harbor has it")]
 #[case::harbors_password(QUAY, "team", "password_file: /a, team", "password_file: a registry of type harbor has it")]
 #[case::harbors_prefix(QUAY, "team", "robot_prefix: a, team", "robot_prefix: a registry of type harbor has it")]
-#[case::harbors_life(QUAY, "team", "token_life: 1h, team", "token_life: a registry of type harbor has it")]
+#[case::harbors_life(QUAY, "team", "token_life: 1h, team", "token_life: a registry of type gar or harbor has it")]
 fn each_type_has_its_keys(#[case] registry: &str, #[case] from: &str, #[case] to: &str, #[case] fault: &str) {
     let changed = registry.replacen(from, to, 1);
     let faults = plan(&format!("registries: [{changed}]"), &Variables::new()).unwrap_err();

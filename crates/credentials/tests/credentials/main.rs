@@ -20,4 +20,5 @@ mod rig;
 mod rotations;
 mod secrecy;
 mod sweep;
+mod tokens;
 mod world;

@@ -9,7 +9,7 @@ use credentials::credential::{ClusterRef, Credential, NodesEvidence, Policy, Reg
 use credentials::ledger::Ledger;
 use credentials::run::{Served, Sources, Turn, Worker};
 use credentials::state::State;
-use registry_account::{CredentialId, Image, Registry as _, Visit};
+use registry_account::{CredentialId, Image, MemoryRegistry, Registry as _, Visit};
 
 use crate::database::{Kind, TestDatabase};
 use crate::world::{Outside, World};
@@ -42,6 +42,12 @@ impl Rig {
             ..Policy::default()
         };
         Some(Self { world: Arc::default(), database, random: Arc::default(), policy, pool: 0 })
+    }
+
+    /// A fleet at a registry of tokens, which are good for that long.
+    pub(crate) async fn of_tokens(kind: Kind, life: Duration) -> Option<Self> {
+        let registry = MemoryRegistry::of_tokens(life);
+        Some(Self { world: Arc::new(World { registry, ..World::default() }), ..Self::new(kind).await? })
     }
 
     pub(crate) fn registry() -> RegistryName {

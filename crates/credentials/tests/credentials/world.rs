@@ -7,7 +7,7 @@ use credentials::run::{ClusterError, ClusterErrorKind, Clusters, Entry, Look, Lo
 use credentials::state::Action;
 use fleet_model::Generation;
 use jiff::Timestamp;
-use registry_account::contract::{Capabilities, ListedAccounts};
+use registry_account::contract::{Capabilities, Identities, ListedAccounts};
 use registry_account::probe::{Cause, Finding, Place, Verdict};
 use registry_account::{
     Account, AccountError, AccountName, Credential, CredentialId, ErrorKind, Image, Login, MemoryRegistry, NewAccount,
@@ -75,6 +75,10 @@ impl World {
             return None;
         }
         script.take().map(|script| script.cut)
+    }
+
+    fn has_tokens(&self) -> bool {
+        self.registry.capabilities().identities == Identities::Minted
     }
 
     fn violate(&self, violation: String) {
@@ -154,7 +158,7 @@ impl Registry for Outside {
     async fn probe(&self, login: &Login, image: &Image) -> Finding {
         let account = login.username.trim_start_matches("memory+").parse().unwrap();
         let exists = self.0.registry.find(&account).await.unwrap().is_some();
-        let action = if exists { Action::Probe } else { Action::ConfirmRefused };
+        let action = if exists || self.0.has_tokens() { Action::Probe } else { Action::ConfirmRefused };
         let none = Finding { verdict: Verdict::Inconclusive, place: Place::Registry, cause: Cause::NoAnswer };
         let probe = async { Ok::<_, Finding>(self.0.registry.probe(login, image).await) };
         self.0.call(action, || none, probe).await.unwrap_or_else(|finding| finding)
@@ -203,7 +207,8 @@ impl Clusters for Outside {
     ) -> Result<Generation, ClusterError> {
         let call = async {
             let naming = self.0.clusters.naming(&entry.login.username);
-            if naming.iter().any(|other| other != cluster) {
+            // All tokens have the same user.
+            if !self.0.has_tokens() && naming.iter().any(|other| other != cluster) {
                 self.0.violate(format!("{} is published to {cluster} while {naming:?} name it", entry.login.username));
             }
             self.0.clusters.publish(cluster, entry, at).await

@@ -95,6 +95,7 @@ pub(super) fn show(credential: &Credential, successor: Option<&Successor>, forma
 fn times(text: &mut String, record: &Record) {
     let times = [
         ("CREATED", record.created),
+        ("EXPIRES", record.expires),
         ("PROBED", record.probed),
         ("PUBLISHED", record.published),
         ("ADOPTED", record.adopted),

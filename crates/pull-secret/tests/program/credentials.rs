@@ -3,6 +3,7 @@
 mod answering;
 mod leaving;
 mod operated;
+mod tokens;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -35,6 +36,8 @@ struct Rig {
     _api: Child,
     address: String,
     player: Player,
+    /// Variables of the service beside those of every one.
+    variables: Vec<(&'static str, PathBuf)>,
 }
 
 /// A running service.
@@ -83,7 +86,7 @@ impl Rig {
         daemon::file::replace(&path("credentials.yaml"), config.as_bytes()).unwrap();
         let mut settings = Settings::new(format!("http://{address}").parse().unwrap());
         settings.token = Some(TokenSettings { path: path("reader"), cache_ttl: Duration::from_secs(30) });
-        Self { quay, _api: api, address, player: Player::with(settings), folder }
+        Self { quay, _api: api, address, player: Player::with(settings), folder, variables: Vec::new() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -96,6 +99,7 @@ impl Rig {
         command.env("HYPERFLEET_CREDENTIALS_CONFIG", self.path("credentials.yaml"));
         command.env("HYPERFLEET_API_BASE_URL", format!("http://{}", self.address));
         command.env("HYPERFLEET_API_AUTH_TOKEN_PATH", self.path("reader"));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
 
 mod conformance;
+mod gar;
 mod harbor;
 mod lag;
 mod probing;

@@ -106,7 +106,8 @@ async fn a_huge_answer_is_not_read_to_its_end() {
     let body = "x".repeat(33 * 1024 * 1024);
     let fake = Fake::answering(Response::builder().status(200).body(body).unwrap()).await;
     for registry in Tested::all(fake.address) {
-        for operation in [Operation::Find, Operation::List] {
+        for operation in registry.operations().into_iter().filter(|it| [Operation::Find, Operation::List].contains(it))
+        {
             let error = registry.attempt(operation).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::Internal);
             assert_eq!(error.detail.as_deref(), Some("the answer is longer than 33554432 bytes"));

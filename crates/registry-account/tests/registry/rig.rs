@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use google_cloud_auth::credentials::{CacheableResource, Credentials, CredentialsProvider, EntityTag};
+use google_cloud_auth::errors::CredentialsError;
+use http::header::AUTHORIZATION;
+use http::{Extensions, HeaderMap};
 use jiff::Timestamp;
 use registry_account::{
-    AccountError, AccountName, CredentialId, HarborRegistry, HarborSettings, IdentitySecret, Image, Issuer, NewAccount,
-    Operation, QuayRegistry, QuaySettings, Registry, RobotPrefix,
+    AccountError, AccountName, CredentialId, GarRegistry, GarSettings, HarborRegistry, HarborSettings, IdentitySecret,
+    Image, Issuer, NewAccount, Operation, QuayRegistry, QuaySettings, Registry, RobotPrefix,
 };
 
 /// The token or password of a client. No error and no `Debug` may show it.
@@ -42,6 +46,7 @@ pub(crate) const OPERATIONS: [Operation; 7] = [
 /// A client under test.
 #[derive(Debug)]
 pub(crate) enum Tested {
+    Gar(GarRegistry),
     Harbor(HarborRegistry),
     Quay(QuayRegistry),
 }
@@ -50,18 +55,25 @@ pub(crate) enum Tested {
 
 impl Tested {
     /// Every client, at the same server.
-    pub(crate) fn all(address: SocketAddr) -> [Self; 2] {
+    pub(crate) fn all(address: SocketAddr) -> [Self; 3] {
         Self::all_within(address, CALL_TIMEOUT)
     }
 
-    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 2] {
+    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 3] {
+        let gar = GarSettings { call_timeout, ..gar_settings(address) };
         let harbor = HarborSettings { call_timeout, ..harbor_settings(address) };
         let quay = QuaySettings { call_timeout, ..settings(address) };
-        [Self::Harbor(HarborRegistry::connect(harbor).unwrap()), Self::Quay(QuayRegistry::connect(quay).unwrap())]
+        [
+            Self::Gar(GarRegistry::connect_as(gar, identity()).unwrap()),
+            Self::Harbor(HarborRegistry::connect(harbor).unwrap()),
+            Self::Quay(QuayRegistry::connect(quay).unwrap()),
+        ]
     }
 
     pub(crate) fn operations(&self) -> Vec<Operation> {
         match self {
+            // There is nothing else to ask for.
+            Self::Gar(_) => vec![Operation::Create, Operation::List],
             Self::Harbor(_) => OPERATIONS.to_vec(),
             Self::Quay(_) => [&OPERATIONS[..], &[Operation::Prepare, Operation::Federate]].concat(),
         }
@@ -70,10 +82,48 @@ impl Tested {
     /// Calls an operation on [`name`], and forgets what it answers.
     pub(crate) async fn attempt(&self, operation: Operation) -> Result<(), AccountError> {
         match self {
+            Self::Gar(registry) => call(registry, operation).await,
             Self::Harbor(registry) => call(registry, operation).await,
             Self::Quay(registry) => attempt(registry, operation).await,
         }
     }
+}
+
+/// An identity at Google Cloud: the bearer of [`TOKEN`].
+#[derive(Debug)]
+struct Bearer;
+
+impl CredentialsProvider for Bearer {
+    async fn headers(&self, _extensions: Extensions) -> Result<CacheableResource<HeaderMap>, CredentialsError> {
+        let data = HeaderMap::from_iter([(AUTHORIZATION, format!("Bearer {TOKEN}").parse().unwrap())]);
+        Ok(CacheableResource::New { entity_tag: EntityTag::new(), data })
+    }
+
+    async fn universe_domain(&self) -> Option<String> {
+        None
+    }
+}
+
+pub(crate) fn gar_settings(address: SocketAddr) -> GarSettings {
+    GarSettings {
+        address: format!("http://{address}").parse().unwrap(),
+        host: None,
+        service_account: "puller@fleet.iam.gserviceaccount.com".parse().unwrap(),
+        token_life: Duration::from_hours(1),
+        iam_address: format!("http://{address}").parse().unwrap(),
+        ca_file: None,
+        call_timeout: CALL_TIMEOUT,
+        calls_per_minute: 60,
+        calls: None,
+    }
+}
+
+pub(crate) fn identity() -> Credentials {
+    Bearer.into()
+}
+
+pub(crate) fn gar(address: SocketAddr) -> GarRegistry {
+    GarRegistry::connect_as(gar_settings(address), identity()).unwrap()
 }
 
 pub(crate) fn harbor_settings(address: SocketAddr) -> HarborSettings {

@@ -94,6 +94,9 @@ fn registry(checks: &mut Checks, facts: &RegistryFacts) {
         }
         Err(error) => {
             let setting = match (kind, error.kind) {
+                (RegistryKind::Gar, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
+                    "service_account: docs/guides/registries/gar.md, steps 1 and 2"
+                }
                 (RegistryKind::Harbor, ErrorKind::Unauthenticated) => {
                     "username and password_file: docs/guides/registries/harbor.md, steps 2 and 3"
                 }

@@ -151,6 +151,16 @@ use crate::helm::Helm;
     "credentials.registries[0].type=harbor,credentials.registries[0].team=a",
     "at '/credentials/registries/0/team'"
 )]
+#[case::gar_without_service_account(
+    "pull-secret",
+    "credentials.registries[0].type=gar",
+    "at '/credentials/registries/0': missing property 'service_account'"
+)]
+#[case::pool_of_tokens(
+    "pull-secret",
+    "credentials.registries[0].type=gar,credentials.registries[0].pool=3",
+    "at '/credentials/registries/0/pool'"
+)]
 #[case::plain_registry(
     "pull-secret",
     "credentials.registries[0].url=http://quay.example.com",
