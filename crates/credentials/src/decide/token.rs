@@ -35,7 +35,8 @@ fn renew(facts: &Facts<'_>) -> Option<Step> {
 /// renewal goes on.
 fn retire(facts: &Facts<'_>) -> Option<Step> {
     let Facts { credential, policy, .. } = *facts;
-    if !matches!(credential.state, State::Published | State::Adopted) {
+    let is_displaced = credential.record.failure == Some(Reason::Displaced);
+    if !matches!(credential.state, State::Published | State::Adopted) && !is_displaced {
         return None;
     }
     let document = credential.record.evidence.document.as_ref();

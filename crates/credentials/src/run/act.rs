@@ -113,6 +113,11 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             // An earlier answer was lost.
             document.generation
         } else {
+            let was_published = self.credential.record.generation.known().is_some();
+            if self.is_token() && was_published && document.user.as_ref() != Some(&login.username) {
+                // The entry was removed or replaced since: that is a person's decision, and a renewal does not undo it.
+                return Err(Trouble::slowly(Reason::Displaced));
+            }
             let may_replace = match &document.user {
                 _ if self.is_token() => self.is_newest_token().await?,
                 Some(user) => self.may_replace(user).await?,

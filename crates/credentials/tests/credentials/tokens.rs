@@ -230,6 +230,41 @@ async fn a_token_that_is_to_be_retired_is_renewed_until_it_is_not_named() {
     assert_eq!(token(&rig, &cluster).as_deref(), Some("other"), "it is not written again");
 }
 
+/// As a person does who takes the registry's entry over.
+#[tokio::test]
+async fn a_renewal_writes_over_no_entry_of_others() {
+    let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };
+    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
+    let row = rig.assign(&cluster, None).await;
+    rig.until(&worker, &cluster, row.id, State::Adopted).await;
+    let put = |user: &str| {
+        let login = Login { username: user.to_owned(), password: "other".into() };
+        rig.world.clusters.put(&cluster, "memory.invalid", login);
+    };
+    let works = async |hours: i64| {
+        let start = rig.world.registry.now();
+        while rig.world.registry.now().duration_since(start).as_hours() < hours {
+            rig.turn(&worker).await;
+        }
+    };
+    put("other");
+    works(30).await;
+    assert_eq!(token(&rig, &cluster).as_deref(), Some("other"));
+    assert_eq!(rig.get(row.id).await.reason, Reason::Displaced);
+    // The entry is given back, as it once was.
+    put("token");
+    works(1).await;
+    rig.live(&cluster);
+    assert!(good_for(&rig, &rig.get(row.id).await) >= 3);
+
+    put("other");
+    let statement = Statement { actor: "ann", reason: "taken over", now: rig.world.registry.now() };
+    worker.ledger.retire(row.id, &statement).await.unwrap();
+    works(26).await;
+    assert_eq!(rig.get(row.id).await.state, State::WaitedOut);
+    assert_eq!(token(&rig, &cluster).as_deref(), Some("other"));
+}
+
 #[tokio::test]
 async fn a_revoked_token_is_replaced_and_said_to_live_until_it_expires() {
     let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };

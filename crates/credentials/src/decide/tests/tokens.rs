@@ -166,6 +166,16 @@ fn an_order_amid_a_renewal_lets_it_end() {
 }
 
 #[test]
+fn one_that_was_displaced_amid_a_renewal_is_retired() {
+    let mut token = token(State::Probed, 0);
+    (token.record.order, token.record.last_publish) = (Some(order(false)), Some(hours(-9)));
+    token.record.failure = Some(Reason::Displaced);
+    assert_eq!(shown(decided(&token, None)), (Some(Action::ObserveDocument), State::Probed, Reason::Ordered));
+    token.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::NotNamed });
+    assert_eq!(shown(decided(&token, None)), (None, State::Probed, Reason::AwaitingExpiry));
+}
+
+#[test]
 fn a_dead_one_is_over_at_once() {
     assert_eq!(shown(decided(&token(State::Dead, 13), None)), (None, State::WaitedOut, Reason::Done));
 }
