@@ -194,8 +194,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let cluster = self.cluster()?;
         let record = &self.credential.record;
         let is_token = self.is_token();
-        let user = || user_only(record.login.clone().unwrap_or_default());
-        let login = if is_token { self.login().await? } else { user() };
+        let login = if is_token { self.login().await? } else { user_only(record.login.clone().unwrap_or_default()) };
         let looking =
             Looking { cluster, host: self.served.registry.host(), login: &login, generation: record.generation };
         let look = self.clusters.look(&looking).await.map_err(|error| self.of_cluster(&error))?;

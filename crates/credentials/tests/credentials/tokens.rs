@@ -19,6 +19,26 @@ const HOUR: Duration = Duration::from_hours(1);
 /// Life of the tokens.
 const LIFE: Duration = Duration::from_hours(12);
 
+/// A cluster that uses its first token.
+struct InUse {
+    rig: Rig,
+    cluster: ClusterRef,
+    worker: Worker<Outside, Outside>,
+    row: Credential,
+}
+
+// === impl InUse ===
+
+impl InUse {
+    async fn new() -> Self {
+        let rig = Rig::of_tokens(Kind::Sqlite, LIFE).await.unwrap();
+        let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
+        let row = rig.assign(&cluster, None).await;
+        rig.until(&worker, &cluster, row.id, State::Adopted).await;
+        Self { rig, cluster, worker, row }
+    }
+}
+
 /// Works for a time, while a cluster lives: its nodes can pull at every moment from the first publication on.
 async fn work_for(rig: &Rig, worker: &Worker<Outside, Outside>, cluster: &ClusterRef, hours: i64) {
     let start = rig.world.registry.now();
@@ -70,6 +90,9 @@ async fn a_token_is_renewed_before_it_expires(#[case] kind: Kind) {
     // After two thirds of 12 hours each, 72 hours need 9 more; a tenth of that is spread.
     assert!((8..=12).contains(&minted(&rig)), "{}", minted(&rig));
     assert_eq!(rig.assign(&cluster, None).await.id, first.id, "it has one row");
+    // As docs/guides/registries/gar.md has it.
+    let events = worker.ledger.events(first.id).await.unwrap().len();
+    assert!((7..=8).contains(&(events / minted(&rig))), "{events} events of {} tokens", minted(&rig));
     assert_eq!(*rig.world.violations.lock().unwrap(), [""; 0]);
 }
 
@@ -152,10 +175,7 @@ async fn a_worker_that_wakes_up_late_publishes_no_older_token(
 
 #[tokio::test]
 async fn after_an_outage_that_outlasts_it_the_cluster_gets_another_token() {
-    let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };
-    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
-    let row = rig.assign(&cluster, None).await;
-    rig.until(&worker, &cluster, row.id, State::Adopted).await;
+    let InUse { rig, cluster, worker, row } = InUse::new().await;
     rig.world.registry.advance(LIFE * 5);
     settle(&rig, &worker).await;
     rig.live(&cluster);
@@ -194,10 +214,7 @@ async fn a_cluster_that_never_reports_is_named_although_its_token_is_renewed() {
 
 #[tokio::test]
 async fn the_token_of_a_cluster_that_is_gone_ends_and_is_erased() {
-    let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };
-    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
-    let row = rig.assign(&cluster, None).await;
-    rig.until(&worker, &cluster, row.id, State::Adopted).await;
+    let InUse { rig, cluster, worker, row } = InUse::new().await;
     rig.world.clusters.remove(&cluster);
     let start = rig.world.registry.now();
     while rig.get(row.id).await.state != State::WaitedOut {
@@ -211,10 +228,7 @@ async fn the_token_of_a_cluster_that_is_gone_ends_and_is_erased() {
 /// The order is given while the cluster uses it; the entry is taken out of the pull secret days later.
 #[tokio::test]
 async fn a_token_that_is_to_be_retired_is_renewed_until_it_is_not_named() {
-    let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };
-    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
-    let row = rig.assign(&cluster, None).await;
-    rig.until(&worker, &cluster, row.id, State::Adopted).await;
+    let InUse { rig, cluster, worker, row } = InUse::new().await;
     let statement = Statement { actor: "ann", reason: "another registry", now: rig.world.registry.now() };
     worker.ledger.retire(row.id, &statement).await.unwrap();
     work_for(&rig, &worker, &cluster, 48).await;
@@ -233,10 +247,7 @@ async fn a_token_that_is_to_be_retired_is_renewed_until_it_is_not_named() {
 /// As a person does who takes the registry's entry over.
 #[tokio::test]
 async fn a_renewal_writes_over_no_entry_of_others() {
-    let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };
-    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
-    let row = rig.assign(&cluster, None).await;
-    rig.until(&worker, &cluster, row.id, State::Adopted).await;
+    let InUse { rig, cluster, worker, row } = InUse::new().await;
     let put = |user: &str| {
         let login = Login { username: user.to_owned(), password: "other".into() };
         rig.world.clusters.put(&cluster, "memory.invalid", login);
@@ -267,10 +278,7 @@ async fn a_renewal_writes_over_no_entry_of_others() {
 
 #[tokio::test]
 async fn a_revoked_token_is_replaced_and_said_to_live_until_it_expires() {
-    let Some(rig) = Rig::of_tokens(Kind::Sqlite, LIFE).await else { return };
-    let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
-    let old = rig.assign(&cluster, None).await;
-    rig.until(&worker, &cluster, old.id, State::Adopted).await;
+    let InUse { rig, cluster, worker, row: old } = InUse::new().await;
     let leaked = token(&rig, &cluster);
     let statement = Statement { actor: "ann", reason: "leak", now: rig.world.registry.now() };
     let approval = credentials::credential::Approval::None;
