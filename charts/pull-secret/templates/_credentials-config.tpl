@@ -19,7 +19,7 @@ registries:
   {{- range .registries }}
   {{- $folder := printf "/var/run/credentials/registries/%s" .name }}
   {{- $files := dict }}
-  {{- if .tokenSecret }}{{ $_ := set $files "token_file" (printf "%s/token" $folder) }}{{ end }}
+  {{- if or .tokenSecret (eq .type "acr") }}{{ $_ := set $files "token_file" (printf "%s/token" $folder) }}{{ end }}
   {{- if .passwordSecret }}{{ $_ := set $files "password_file" (printf "%s/password" $folder) }}{{ end }}
   {{- if .caConfigMap }}{{ $_ := set $files "ca_file" (printf "%s/ca.crt" $folder) }}{{ end }}
   - {{- merge $files (omit . "tokenSecret" "passwordSecret" "caConfigMap") | toYaml | nindent 4 }}

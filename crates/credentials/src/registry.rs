@@ -7,11 +7,20 @@ use registry_account::contract::{
 use registry_account::error::AccountError;
 use registry_account::name::{AccountName, Image};
 use registry_account::probe::Finding;
-use registry_account::{GarRegistry, GarSettings, HarborRegistry, HarborSettings, QuayRegistry, QuaySettings};
+use registry_account::{
+    AcrRegistry, AcrSettings, GarRegistry, GarSettings, HarborRegistry, HarborSettings, QuayRegistry, QuaySettings,
+};
+#[cfg(feature = "ecr")]
+use registry_account::{EcrRegistry, EcrSettings};
 
 /// The settings of a registry's client.
 #[derive(Clone, Debug)]
 pub enum ClientSettings {
+    /// Azure Container Registry.
+    Acr(AcrSettings),
+    /// Amazon Elastic Container Registry.
+    #[cfg(feature = "ecr")]
+    Ecr(EcrSettings),
     /// Google Artifact Registry.
     Gar(GarSettings),
     /// Harbor.
@@ -23,6 +32,11 @@ pub enum ClientSettings {
 /// A registry of one of the kinds.
 #[derive(Debug)]
 pub enum AnyRegistry {
+    /// Azure Container Registry.
+    Acr(Box<AcrRegistry>),
+    /// Amazon Elastic Container Registry.
+    #[cfg(feature = "ecr")]
+    Ecr(EcrRegistry),
     /// Google Artifact Registry.
     Gar(GarRegistry),
     /// Harbor.
@@ -37,6 +51,9 @@ impl ClientSettings {
     /// Returns the key in `auths`.
     pub fn host(&self) -> &str {
         match self {
+            Self::Acr(settings) => settings.host(),
+            #[cfg(feature = "ecr")]
+            Self::Ecr(settings) => settings.host(),
             Self::Gar(settings) => settings.host(),
             Self::Harbor(settings) => settings.host(),
             Self::Quay(settings) => settings.host(),
@@ -46,6 +63,9 @@ impl ClientSettings {
     /// Returns the calls that are made in a minute at most.
     pub fn calls_per_minute(&self) -> u32 {
         match self {
+            Self::Acr(settings) => settings.calls_per_minute,
+            #[cfg(feature = "ecr")]
+            Self::Ecr(settings) => settings.calls_per_minute,
             Self::Gar(settings) => settings.calls_per_minute,
             Self::Harbor(settings) => settings.calls_per_minute,
             Self::Quay(settings) => settings.calls_per_minute,
@@ -59,6 +79,9 @@ impl ClientSettings {
     /// A file of the settings that cannot be used.
     pub fn connect(&self) -> Result<AnyRegistry, AccountError> {
         match self {
+            Self::Acr(settings) => AcrRegistry::connect(settings.clone()).map(|acr| AnyRegistry::Acr(Box::new(acr))),
+            #[cfg(feature = "ecr")]
+            Self::Ecr(settings) => EcrRegistry::connect(settings.clone()).map(AnyRegistry::Ecr),
             Self::Gar(settings) => GarRegistry::connect(settings.clone()).map(AnyRegistry::Gar),
             Self::Harbor(settings) => HarborRegistry::connect(settings.clone()).map(AnyRegistry::Harbor),
             Self::Quay(settings) => QuayRegistry::connect(settings.clone()).map(AnyRegistry::Quay),
@@ -70,6 +93,9 @@ impl ClientSettings {
 macro_rules! delegate {
     ($any:expr, $registry:ident => $call:expr) => {
         match $any {
+            AnyRegistry::Acr($registry) => $call,
+            #[cfg(feature = "ecr")]
+            AnyRegistry::Ecr($registry) => $call,
             AnyRegistry::Gar($registry) => $call,
             AnyRegistry::Harbor($registry) => $call,
             AnyRegistry::Quay($registry) => $call,

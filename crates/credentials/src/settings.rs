@@ -2,6 +2,7 @@
 
 mod ams;
 mod checks;
+mod client;
 mod policy;
 mod registry;
 mod server;

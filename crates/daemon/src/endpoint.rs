@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::environment::Environment;
 use crate::host::{host_of, is_loopback};
 
 /// An address to which tokens may be sent: `https://…`, or `http://` to this machine. It is kept in its normal form: scheme and
@@ -14,6 +15,15 @@ pub struct EndpointUrl(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an https:// address (or http:// to this machine), without user, query or fragment")]
 pub struct InvalidEndpoint;
+
+/// Returns the first of these variables of an environment whose address is not one to which tokens may be sent.
+pub fn unsafe_variable<'a>(environment: &impl Environment, names: &[&'a str]) -> Option<&'a str> {
+    let is_unsafe = |name: &str| match environment.text(name) {
+        Ok(address) => address.is_some_and(|address| address.parse::<EndpointUrl>().is_err()),
+        Err(_not_utf8) => true,
+    };
+    names.iter().copied().find(|name| is_unsafe(name))
+}
 
 // === impl EndpointUrl ===
 
@@ -87,5 +97,19 @@ mod tests {
         let normal = url.parse::<EndpointUrl>().unwrap();
         assert_eq!(normal.as_str(), expected);
         assert_eq!(expected.parse::<EndpointUrl>().unwrap(), normal);
+    }
+
+    #[rstest]
+    #[case::none(&[], None)]
+    #[case::safe(&[("A", "https://a.example"), ("B", "http://localhost:1")], None)]
+    #[case::blank(&[("A", " ")], None)]
+    #[case::plain(&[("A", "https://a.example"), ("B", "http://10.0.0.1")], Some("B"))]
+    #[case::of_another(&[("C", "http://10.0.0.1")], None)]
+    fn an_unsafe_address_of_the_environment_is_named(
+        #[case] variables: &[(&str, &str)],
+        #[case] expected: Option<&str>,
+    ) {
+        let environment: std::collections::BTreeMap<&str, &str> = variables.iter().copied().collect();
+        assert_eq!(unsafe_variable(&environment, &["A", "B"]), expected);
     }
 }

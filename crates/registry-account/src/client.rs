@@ -9,17 +9,16 @@ use daemon::connections::{Connections, Server};
 use daemon::endpoint::EndpointUrl;
 use daemon::exchange::{Answered, Exchange};
 use fleet_model::names::client::{PULL_SECRET, REGISTRY_PROBE};
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{HeaderMap, Method, StatusCode};
-use reqwest::RequestBuilder;
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
 use secrecy::zeroize::Zeroizing;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::probe::{Gate, Prober, ProberSettings};
+use crate::request::Request;
 
 /// Maximum size of an answer in bytes: a list of all robots of Quay, of which 100,000 take 15 MB.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -61,17 +60,6 @@ pub(crate) struct Call<'a> {
     deadline: Instant,
 }
 
-/// One request.
-pub(crate) struct Request {
-    /// Its name in metrics.
-    name: &'static str,
-    method: Method,
-    /// Path and query after the API's root.
-    path: String,
-    header: Option<(HeaderName, HeaderValue)>,
-    body: Option<String>,
-}
-
 /// Answer of any status; it may hold a password.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -87,13 +75,6 @@ pub(crate) fn host_of_images<'a>(address: &'a EndpointUrl, host: Option<&'a Stri
     let address = address.as_str();
     let authority = address.split_once("://").map_or(address, |(_scheme, rest)| rest);
     authority.split('/').next().unwrap_or(authority)
-}
-
-/// Returns a text as it may stand in a query.
-pub(crate) fn escaped(text: &str) -> String {
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let escape = |byte: u8| if is_safe(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(escape).collect()
 }
 
 // === impl Client ===
@@ -138,6 +119,12 @@ impl Client {
 // === impl Call ===
 
 impl Call<'_> {
+    /// Returns the call with another deadline, which it shares with one of another server.
+    #[cfg(feature = "acr")]
+    pub(crate) fn until(self, deadline: Instant) -> Self {
+        Self { deadline, ..self }
+    }
+
     /// Returns an error of this operation.
     pub(crate) fn failed(&self, kind: ErrorKind) -> AccountError {
         AccountError::new(self.operation, &self.resource, kind)
@@ -170,15 +157,18 @@ impl Call<'_> {
 
     /// Sends a request once, and records it.
     pub(crate) async fn send(&self, request: &Request) -> Result<Answer, AccountError> {
-        let identity = timeout_at(self.deadline, self.client.api.identity.headers()).await;
-        let identity = identity.map_err(|_elapsed| self.failed(ErrorKind::TimedOut))?;
-        let identity = identity.map_err(|detail| self.failed(ErrorKind::Unauthenticated).with_detail(detail))?;
+        let Api { address, root, identity, calls, .. } = &self.client.api;
+        let url = format!("{}{root}{}", address.as_str(), request.path);
+        let headers = timeout_at(self.deadline, identity.headers(request, &url)).await;
+        let headers = headers.map_err(|_elapsed| self.failed(ErrorKind::TimedOut))?;
+        let headers = headers.map_err(|unproved| self.failed(unproved.kind).with_detail(unproved.detail))?;
+        let builder = self.client.connections.current().request(request.method.clone(), url);
         let exchange = Exchange {
-            request: self.builder(request, identity),
+            request: builder.headers(headers).headers(request.headers.clone()).body(request.body.clone()),
             deadline: self.deadline,
             longest: MAX_ANSWER,
             name: request.name,
-            log: self.client.api.calls.as_ref(),
+            log: calls.as_ref(),
         };
         match exchange.send().await {
             Ok(Answered { status, headers, body }) => {
@@ -187,21 +177,6 @@ impl Call<'_> {
                 Ok(Answer { status, body, headers })
             }
             Err(unanswered) => Err(unanswered.into_error(self.failed(ErrorKind::Unavailable))),
-        }
-    }
-
-    fn builder(&self, request: &Request, identity: HeaderMap) -> RequestBuilder {
-        let Request { method, path, header, body, .. } = request;
-        let Api { address, root, .. } = &self.client.api;
-        let url = format!("{}{root}{path}", address.as_str());
-        let mut builder = self.client.connections.current().request(method.clone(), url);
-        builder = builder.headers(identity);
-        if let Some((name, value)) = header {
-            builder = builder.header(name, value);
-        }
-        match body {
-            Some(body) => builder.header(CONTENT_TYPE, "application/json").body(body.clone()),
-            None => builder,
         }
     }
 }
@@ -227,6 +202,12 @@ impl Answer {
         serde_json::from_slice(&self.body).ok()
     }
 
+    /// Returns the answer as if it had another status.
+    #[cfg(any(feature = "acr", feature = "ecr"))]
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     /// Returns the text of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -234,25 +215,5 @@ impl Answer {
 
     fn retry_after(&self) -> Option<Duration> {
         causes::retry_after(self.header(RETRY_AFTER.as_str()))
-    }
-}
-
-// === impl Request ===
-
-impl Request {
-    /// Returns a request without a body.
-    pub(crate) fn new(name: &'static str, method: Method, path: String) -> Self {
-        Self { name, method, path, header: None, body: None }
-    }
-
-    #[must_use]
-    pub(crate) fn with_body(self, body: &Value) -> Self {
-        Self { body: Some(body.to_string()), ..self }
-    }
-
-    /// Adds a header beside those of every request.
-    #[must_use]
-    pub(crate) fn with_header(self, name: HeaderName, value: HeaderValue) -> Self {
-        Self { header: Some((name, value)), ..self }
     }
 }

@@ -9,11 +9,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::error::AccountError;
 use crate::name::{AccountName, CredentialId, Image};
-use crate::probe::Finding;
+use crate::probe::{Finding, ProbeRequest};
 
 /// The most repositories, and the most addresses, that [`Usage`] names.
 pub const MAX_NAMED: usize = 100;
@@ -232,6 +232,16 @@ impl Credential {
     /// Returns what a node sends to log in.
     pub fn login(&self) -> Login {
         Login { username: self.account.login.clone(), password: self.password.clone() }
+    }
+}
+
+// === impl Login ===
+
+impl Login {
+    /// Returns a probe of this login at a host's image.
+    pub(crate) fn probe(&self, host: &str, image: &Image) -> ProbeRequest {
+        let credential = format!("{}:{}", self.username, self.password.expose_secret()).into_bytes().into();
+        ProbeRequest { host: host.to_owned(), credential, image: Some(image.clone()) }
     }
 }
 

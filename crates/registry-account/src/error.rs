@@ -117,7 +117,7 @@ impl Kind for ErrorKind {
     }
 }
 
-#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
+#[cfg(feature = "client")]
 impl daemon::exchange::HttpKind for ErrorKind {
     fn of_unanswered(unanswered: &daemon::exchange::Unanswered) -> Self {
         use daemon::exchange::Unanswered;

@@ -7,6 +7,7 @@
 mod settings;
 
 use std::fmt;
+use std::time::Duration;
 
 use google_cloud_auth::credentials::{self, Credentials};
 use http::{Method, StatusCode};
@@ -15,36 +16,32 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::client::{Api, Call, Client, Remedies, Request};
-use crate::contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
-    Usage,
-};
+use crate::client::{Api, Client, Remedies};
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
-use crate::name::{AccountName, Image};
-use crate::probe::{Finding, ProbeRequest, Prober};
+use crate::request::Request;
+use crate::tokens::{Mint, Minted, TokenRegistry};
 
 pub use settings::{GarSettings, InvalidServiceAccount, ServiceAccount};
 
-/// The user of every access token.
-const USER: &str = "oauth2accesstoken";
 /// The scope of tokens, which is also that of the identity's own.
 const READS: &str = "https://www.googleapis.com/auth/cloud-platform.read-only";
 /// The scope of the identity.
 const CALLS: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// A [`Registry`] at Google Artifact Registry.
-pub struct GarRegistry {
+/// Google Artifact Registry.
+pub type GarRegistry = TokenRegistry<Gar>;
+
+/// Mints tokens of a service account.
+pub struct Gar {
     settings: GarSettings,
     client: Client,
-    prober: Prober,
 }
 
 /// The answer with a token.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Minted {
+struct Answer {
     access_token: SecretString,
     expire_time: Timestamp,
 }
@@ -73,7 +70,7 @@ impl GarRegistry {
     pub fn connect_as(settings: GarSettings, identity: Credentials) -> Result<Self, AccountError> {
         let account = &settings.service_account;
         let client = Client::new(Api {
-            address: settings.iam_address.clone(),
+            address: settings.token_address.clone(),
             root: "/v1/projects/-/serviceAccounts/",
             identity: Identity::Google(identity),
             ca_file: settings.ca_file.clone(),
@@ -89,24 +86,36 @@ impl GarRegistry {
             },
         })?;
         let prober = client.prober()?;
-        Ok(Self { settings, client, prober })
+        Ok(Self::new(Gar { settings, client }, prober))
+    }
+}
+
+impl Mint for Gar {
+    const USER: &'static str = "oauth2accesstoken";
+
+    fn host(&self) -> &str {
+        self.settings.host()
     }
 
-    fn call(&self, operation: Operation) -> Call<'_> {
-        self.client.call(operation, self.settings.service_account.to_string())
+    fn token_life(&self) -> Duration {
+        self.settings.token_life
     }
 
-    /// Mints a token.
-    async fn mint(&self, call: &Call<'_>) -> Result<Minted, AccountError> {
+    fn calls_per_minute(&self) -> u32 {
+        self.settings.calls_per_minute
+    }
+
+    async fn mint(&self, operation: Operation) -> Result<Minted, AccountError> {
         let GarSettings { service_account, token_life, .. } = &self.settings;
+        let call = self.client.call(operation, service_account.to_string());
         let path = format!("{service_account}:generateAccessToken");
         let body = json!({"scope": [READS], "lifetime": format!("{}s", token_life.as_secs())});
         let answer = call.send(&Request::new("generate_access_token", Method::POST, path).with_body(&body)).await?;
         match answer.status {
             StatusCode::OK => {
-                let minted: Minted = answer.parse().ok_or_else(|| call.unreadable())?;
-                let is_empty = minted.access_token.expose_secret().is_empty();
-                if is_empty { Err(call.unreadable()) } else { Ok(minted) }
+                let Answer { access_token, expire_time } = answer.parse().ok_or_else(|| call.unreadable())?;
+                let is_empty = access_token.expose_secret().is_empty();
+                if is_empty { Err(call.unreadable()) } else { Ok(Minted { token: access_token, expires: expire_time }) }
             }
             StatusCode::BAD_REQUEST => {
                 let hint = "check token_life: more than 1h needs the organization policy \
@@ -117,90 +126,10 @@ impl GarRegistry {
             _ => Err(call.refused(&answer)),
         }
     }
-
-    fn unsupported(&self, operation: Operation) -> AccountError {
-        self.call(operation).failed(ErrorKind::Unsupported)
-    }
 }
 
-impl Registry for GarRegistry {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            identities: Identities::Minted,
-            expires: true,
-            new_accounts_pull: true,
-            passwords: Passwords::ShownOnce,
-            usage_log: false,
-            disables: Disables::Never,
-            token_life: self.settings.token_life,
-            calls_per_minute: self.settings.calls_per_minute,
-            max_name_bytes: usize::MAX,
-            max_description: usize::MAX,
-        }
-    }
-
-    fn host(&self) -> &str {
-        self.settings.host()
-    }
-
-    /// Returns the user of every token.
-    fn login(&self, _name: &AccountName) -> String {
-        USER.to_owned()
-    }
-
-    async fn create(&self, new: &NewAccount) -> Result<Credential, AccountError> {
-        let Minted { access_token, expire_time } = self.mint(&self.call(Operation::Create)).await?;
-        let account = Account {
-            name: new.name.clone(),
-            login: USER.to_owned(),
-            credential: Some(new.credential),
-            description: new.description.clone(),
-            created: None,
-            last_access: None,
-            expires: Some(expire_time),
-            disabled: false,
-        };
-        Ok(Credential { account, password: access_token })
-    }
-
-    async fn find(&self, _name: &AccountName) -> Result<Option<Account>, AccountError> {
-        Ok(None)
-    }
-
-    async fn permit(&self, _name: &AccountName) -> Result<(), AccountError> {
-        Ok(())
-    }
-
-    async fn probe(&self, login: &Login, image: &Image) -> Finding {
-        let credential = format!("{}:{}", login.username, login.password.expose_secret()).into_bytes().into();
-        let request = ProbeRequest { host: self.host().to_owned(), credential, image: Some(image.clone()) };
-        self.prober.probe(&request).await
-    }
-
-    async fn usage(&self, _name: &AccountName, _since: Timestamp) -> Result<Usage, AccountError> {
-        Err(self.unsupported(Operation::Usage))
-    }
-
-    async fn disable(&self, _name: &AccountName) -> Result<(), AccountError> {
-        Err(self.unsupported(Operation::Disable))
-    }
-
-    async fn delete(&self, _name: &AccountName) -> Result<bool, AccountError> {
-        Ok(false)
-    }
-
-    /// Lists nothing, and proves the identity: a token is minted, and dropped.
-    async fn list(&self, _page: Option<&str>) -> Result<ListedAccounts, AccountError> {
-        self.mint(&self.call(Operation::List)).await.map(|_minted| ListedAccounts::default())
-    }
-}
-
-impl fmt::Debug for GarRegistry {
+impl fmt::Debug for Gar {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("GarRegistry")
-            .field("host", &self.host())
-            .field("service_account", &self.settings.service_account.to_string())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Gar").field("settings", &self.settings).finish_non_exhaustive()
     }
 }

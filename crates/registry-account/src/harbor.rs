@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use crate::client::{Api, Call, Client, Remedies, Request};
+use crate::client::{Api, Call, Client, Remedies};
 use crate::contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
     Usage,
@@ -27,7 +27,8 @@ use crate::contract::{
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::name::{AccountName, Image};
-use crate::probe::{Finding, ProbeRequest, Prober, Verdict};
+use crate::probe::{Finding, Prober, Verdict};
+use crate::request::Request;
 use wire::{Created, Refreshed, Robot};
 
 pub use settings::{HarborSettings, InvalidHarborName, ProjectName, RobotPrefix, Username};
@@ -226,8 +227,7 @@ impl Registry for HarborRegistry {
     /// Logs in at the registry itself first: the token service answers to a wrong password as to one without permission, and in
     /// a public project as to one with it.
     async fn probe(&self, login: &Login, image: &Image) -> Finding {
-        let credential = format!("{}:{}", login.username, login.password.expose_secret()).into_bytes().into();
-        let request = ProbeRequest { host: self.host().to_owned(), credential, image: Some(image.clone()) };
+        let request = login.probe(self.host(), image);
         let finding = self.prober.log_in(&request).await;
         if finding.verdict == Verdict::Accepted { self.prober.probe(&request).await } else { finding }
     }

@@ -1,5 +1,9 @@
 //! The identity with which a registry's API is called.
 
+#[cfg(feature = "ecr")]
+mod aws;
+mod unproved;
+
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -10,6 +14,12 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::request::Request;
+
+#[cfg(feature = "ecr")]
+pub(crate) use aws::{Role, Signer};
+use unproved::Unproved;
 
 /// Maximum size of a file with a secret in bytes.
 const MAX_SECRET: u64 = 16 * 1024;
@@ -24,8 +34,11 @@ pub enum IdentitySecret {
 }
 
 /// An identity.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Identity {
+    /// Requests whose bodies hold the proof.
+    #[cfg(feature = "acr")]
+    InBody,
     /// The bearer of a token.
     Token(IdentitySecret),
     /// A user with a password.
@@ -33,13 +46,16 @@ pub(crate) enum Identity {
     /// An identity at Google Cloud.
     #[cfg(feature = "gar")]
     Google(Credentials),
+    /// A role at AWS, which signs each request.
+    #[cfg(feature = "ecr")]
+    Aws(Signer),
 }
 
 // === impl IdentitySecret ===
 
 impl IdentitySecret {
     /// Reads the secret, as it is now. An error is a detail that names the file.
-    fn read(&self, noun: &str) -> Result<Zeroizing<String>, String> {
+    pub(crate) fn read(&self, noun: &str) -> Result<Zeroizing<String>, String> {
         let (text, place) = match self {
             Self::Value(secret) => (Zeroizing::new(secret.expose_secret().to_owned()), format!("the given {noun}")),
             Self::File(path) => {
@@ -63,11 +79,16 @@ impl IdentitySecret {
 // === impl Identity ===
 
 impl Identity {
-    /// Returns the headers that prove the identity, as it is now. An error is a detail for a message.
-    pub(crate) async fn headers(&self) -> Result<HeaderMap, String> {
+    /// Returns the headers that prove the identity for a request, as it is now.
+    #[cfg_attr(not(feature = "ecr"), expect(unused_variables, reason = "AWS alone signs requests"))]
+    pub(crate) async fn headers(&self, request: &Request, url: &str) -> Result<HeaderMap, Unproved> {
         let (text, noun) = match self {
+            #[cfg(feature = "acr")]
+            Self::InBody => return Ok(HeaderMap::new()),
             #[cfg(feature = "gar")]
             Self::Google(credentials) => return of_google(credentials).await,
+            #[cfg(feature = "ecr")]
+            Self::Aws(signer) => return signer.headers(request, url).await,
             Self::Token(token) => (Zeroizing::new(format!("Bearer {}", token.read("token")?.as_str())), "token"),
             Self::User { username, password } => {
                 let password = password.read("password")?;
@@ -83,11 +104,11 @@ impl Identity {
 
 /// Returns the headers of an identity at Google Cloud. Its error could quote an answer.
 #[cfg(feature = "gar")]
-async fn of_google(credentials: &Credentials) -> Result<HeaderMap, String> {
+async fn of_google(credentials: &Credentials) -> Result<HeaderMap, Unproved> {
     match credentials.headers(http::Extensions::new()).await {
         Ok(CacheableResource::New { data, .. }) => Ok(data),
-        Ok(CacheableResource::NotModified) => Err("the credentials of the environment gave no token".to_owned()),
-        Err(error) if error.is_transient() => Err("the token service does not answer for now".to_owned()),
-        Err(_error) => Err("no token could be had with the credentials of the environment".to_owned()),
+        Ok(CacheableResource::NotModified) => Err("the credentials of the environment gave no token".to_owned().into()),
+        Err(error) if error.is_transient() => Err(Unproved::for_now("the token service does not answer for now")),
+        Err(_error) => Err("no token could be had with the credentials of the environment".to_owned().into()),
     }
 }

@@ -1,4 +1,4 @@
-//! Accounts at image registries: one contract; in memory and, with a feature each, Google Artifact Registry, Harbor and Quay. Probes of credentials.
+//! Accounts at image registries: one contract; in memory and, with a feature each, Amazon's, Azure's and Google's registries, Harbor and Quay. Probes of credentials.
 //!
 //! [`Registry`] is the contract. No method retries: [`AccountError`] states if another attempt may help, and each call leads
 //! to the same state when it is repeated. [`probe`] tries a credential at its registry as a node would; it needs no account.
@@ -17,7 +17,8 @@
 //! | A probe goes only to allowed addresses, and quotes nothing. | `crates/global-pull-secret/tests/controller/probing.rs` |
 //! | A probe tells a credential without permission from one that pulls. | `tests/registry/probing.rs` |
 //!
-//! `docs/guides/registries/quay.md` describes the set-up of an organization, `docs/guides/registries/harbor.md` that of a project, `docs/guides/registries/gar.md` that of a service account.
+//! `docs/guides/registries` describes the set-up of each: an organization at Quay, a project at Harbor, an identity whose tokens are
+//! minted at the clouds'.
 //!
 //! ```
 //! use registry_account::{AccountName, MemoryRegistry, NewAccount, Registry as _};
@@ -36,32 +37,46 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
+#[cfg(feature = "acr")]
+pub mod acr;
+#[cfg(feature = "client")]
 mod client;
 pub mod contract;
+#[cfg(feature = "ecr")]
+pub mod ecr;
 pub mod error;
 #[cfg(feature = "gar")]
 pub mod gar;
 #[cfg(feature = "harbor")]
 pub mod harbor;
-#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
+#[cfg(feature = "client")]
 mod identity;
 pub mod memory;
 pub mod name;
 pub mod probe;
 #[cfg(feature = "quay")]
 pub mod quay;
+#[cfg(any(feature = "acr", feature = "ecr"))]
+mod refusals;
+#[cfg(feature = "client")]
+mod request;
+#[cfg(feature = "tokens")]
+pub mod tokens;
 
+#[cfg(feature = "acr")]
+pub use acr::{AcrRegistry, AcrSettings};
 pub use contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Login, NewAccount,
     Passwords, Registry, Usage,
 };
+#[cfg(feature = "ecr")]
+pub use ecr::{EcrRegistry, EcrSettings};
 pub use error::{AccountError, ErrorKind, Operation};
 #[cfg(feature = "gar")]
 pub use gar::{GarRegistry, GarSettings, ServiceAccount};
 #[cfg(feature = "harbor")]
 pub use harbor::{HarborRegistry, HarborSettings, ProjectName, RobotPrefix, Username};
-#[cfg(any(feature = "gar", feature = "harbor", feature = "quay"))]
+#[cfg(feature = "client")]
 pub use identity::IdentitySecret;
 pub use memory::{Fault, MemoryRegistry, Visit};
 pub use name::{AccountName, CredentialId, Image, InvalidName, NamePrefix, Reference, Repository};

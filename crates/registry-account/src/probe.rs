@@ -199,10 +199,15 @@ impl Prober {
                 self.judge_token(result, &base, request.image.as_ref()).await
             }
             Some(Challenge::Basic) => {
-                let accepted = self.log_in_at(&base, basic.clone()).await?;
-                match (&request.image, accepted.verdict) {
-                    (Some(image), Verdict::Accepted) => self.manifest(&base, image, basic).await,
-                    _ => Ok(accepted),
+                let login = self.log_in_at(&base, basic.clone()).await;
+                // A manifest is the better proof where the answer at /v2/ is not an object.
+                let goes_on = match &login {
+                    Ok(finding) => finding.verdict == Verdict::Accepted,
+                    Err(inconclusive) => inconclusive.cause == Cause::NoProof,
+                };
+                match &request.image {
+                    Some(image) if goes_on => self.manifest(&base, image, basic).await,
+                    _ => login,
                 }
             }
             None => Err(here(Cause::UnknownChallenge)),

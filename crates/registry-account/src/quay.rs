@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use crate::client::{Answer, Api, Call, Client, Request};
+use crate::client::{Answer, Api, Call, Client};
 use crate::contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
     Usage,
@@ -28,7 +28,8 @@ use crate::contract::{
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::name::{AccountName, Image};
-use crate::probe::{Finding, ProbeRequest, Prober};
+use crate::probe::{Finding, Prober};
+use crate::request::Request;
 use errors::Known;
 use wire::Robot;
 
@@ -202,9 +203,7 @@ impl Registry for QuayRegistry {
     }
 
     async fn probe(&self, login: &Login, image: &Image) -> Finding {
-        let credential = format!("{}:{}", login.username, login.password.expose_secret()).into_bytes().into();
-        let request = ProbeRequest { host: self.settings.host().to_owned(), credential, image: Some(image.clone()) };
-        self.prober.probe(&request).await
+        self.prober.probe(&login.probe(self.settings.host(), image)).await
     }
 
     async fn usage(&self, name: &AccountName, since: Timestamp) -> Result<Usage, AccountError> {

@@ -25,7 +25,7 @@ pub struct Received {
     /// Path and query.
     pub target: String,
     pub headers: HeaderMap,
-    /// Null if there was none.
+    /// A text if it is no JSON; null if there was none.
     pub body: Value,
 }
 
@@ -104,12 +104,12 @@ impl Received {
     async fn read(request: Request<Body>) -> Self {
         let (head, body) = request.into_parts();
         let body = to_bytes(body, 1024 * 1024).await.unwrap();
-        Self {
-            method: head.method,
-            target: head.uri.to_string(),
-            headers: head.headers,
-            body: serde_json::from_slice(&body).unwrap_or_default(),
-        }
+        let body = match serde_json::from_slice(&body) {
+            Ok(document) => document,
+            Err(_no_json) if body.is_empty() => Value::Null,
+            Err(_no_json) => Value::String(String::from_utf8_lossy(&body).into_owned()),
+        };
+        Self { method: head.method, target: head.uri.to_string(), headers: head.headers, body }
     }
 }
 

@@ -2,12 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use daemon::endpoint::EndpointUrl;
-use registry_account::{
-    AccountError, GarSettings, HarborSettings, IdentitySecret, Image, NamePrefix, QuaySettings, RobotPrefix,
-};
+use registry_account::{AccountError, Image, NamePrefix};
 use serde::Deserialize;
 
 use super::checks::Checks;
@@ -16,18 +12,6 @@ use crate::credential::{Policy, RegistryName};
 use crate::registry::{AnyRegistry, ClientSettings};
 use crate::run::Served;
 
-/// Time limit of a call of a registry, all its requests included.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Calls a minute where none are given.
-const CALLS_PER_MINUTE: u32 = 60;
-/// Life of Harbor's bearer tokens where none is given: Harbor's own default.
-const TOKEN_LIFE: Duration = Duration::from_mins(30);
-/// Life of the tokens of Google Artifact Registry where none is given.
-const GAR_TOKEN_LIFE: Duration = Duration::from_hours(1);
-/// The longest life of those.
-const LONGEST_GAR_TOKEN: Duration = Duration::from_hours(12);
-/// Address of the API that mints them where none is given.
-const IAM_URL: &str = "https://iamcredentials.googleapis.com";
 /// Beginning of the names of accounts where none is given.
 const PREFIX: &str = "hf";
 /// Description of accounts where none is given.
@@ -53,7 +37,8 @@ pub struct RegistrySettings {
     /// Quay: the team that may pull.
     #[serde(default)]
     pub team: Option<String>,
-    /// Quay: file with the token of the identity; read at each request.
+    /// Quay: file with the token of the identity. Azure: file with the token that the application's federated credential trusts. Read
+    /// at each request.
     #[serde(default)]
     pub token_file: Option<PathBuf>,
     /// Harbor: the project that owns the accounts.
@@ -75,9 +60,21 @@ pub struct RegistrySettings {
     /// Google Artifact Registry: the service account whose tokens are minted.
     #[serde(default)]
     pub service_account: Option<String>,
-    /// Google Artifact Registry: address of the IAM Service Account Credentials API, if it is another one than Google's.
+    /// Amazon: the region of the registry.
     #[serde(default)]
-    pub iam_url: Option<String>,
+    pub region: Option<String>,
+    /// Amazon: the role whose tokens are minted.
+    #[serde(default)]
+    pub role: Option<String>,
+    /// Azure: the tenant of the application.
+    #[serde(default)]
+    pub tenant_id: Option<String>,
+    /// Azure: the application whose tokens are minted.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// Amazon, Azure, Google: address of the service that mints tokens, if it is another one than theirs.
+    #[serde(default)]
+    pub token_url: Option<String>,
     /// Certificate authorities to trust, PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
@@ -107,19 +104,16 @@ pub struct RegistrySettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegistryKind {
+    /// Azure Container Registry.
+    Acr,
+    /// Amazon Elastic Container Registry.
+    Ecr,
     /// Google Artifact Registry.
     Gar,
     /// Harbor.
     Harbor,
     /// Quay: quay.io, or Red Hat Quay.
     Quay,
-}
-
-/// A key that registries of some kinds have.
-struct OwnKey {
-    kinds: &'static [RegistryKind],
-    key: &'static str,
-    is_given: bool,
 }
 
 /// A registry, checked.
@@ -177,116 +171,6 @@ impl RegistrySettings {
         })
     }
 
-    /// Checks the settings of the client, of which each kind has some of its own.
-    fn client(&self, checks: &mut Checks<'_>) -> Option<ClientSettings> {
-        let is_wrong = |own: &OwnKey| own.is_given && !own.kinds.contains(&self.kind);
-        for OwnKey { kinds, key, .. } in self.own_keys().into_iter().filter(is_wrong) {
-            let kinds: Vec<_> = kinds.iter().map(ToString::to_string).collect();
-            let (kinds, name, own) = (kinds.join(" or "), &self.name, self.kind);
-            checks.fault(key, format!("a registry of type {kinds} has it; registry {name} is of type {own}"));
-        }
-        if self.calls_per_minute == Some(0) {
-            checks.fault("calls_per_minute", "must be 1 or more");
-        }
-        let address = checks.parsed("url", &self.url);
-        match self.kind {
-            RegistryKind::Gar => self.gar(checks, address),
-            RegistryKind::Harbor => self.harbor(checks, address),
-            RegistryKind::Quay => self.quay(checks, address),
-        }
-    }
-
-    fn gar(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
-        let meaning = "the service account whose tokens are minted";
-        let service_account = checks.required("service_account", self.service_account.as_ref(), meaning);
-        let iam_address = checks.parsed("iam_url", self.iam_url.as_deref().unwrap_or(IAM_URL));
-        let token_life = checks.duration("token_life", self.token_life.as_ref(), GAR_TOKEN_LIFE);
-        if token_life > LONGEST_GAR_TOKEN || token_life.subsec_nanos() != 0 {
-            checks.fault("token_life", "must be whole seconds, and 12h at most");
-        }
-        if self.pool > 0 {
-            checks.fault("pool", "tokens expire, so none are pooled: leave it out");
-        }
-        if !self.image.contains([':', '@']) {
-            checks.fault(
-                "image",
-                "must name a tag or digest, whose manifest is asked for: tokens do not show what they permit",
-            );
-        }
-        Some(ClientSettings::Gar(GarSettings {
-            address: address?,
-            host: self.host.clone(),
-            service_account: service_account?,
-            token_life,
-            iam_address: iam_address?,
-            ca_file: self.ca_file.clone(),
-            call_timeout: CALL_TIMEOUT,
-            calls_per_minute: self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
-            calls: None,
-        }))
-    }
-
-    fn harbor(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
-        let project = checks.required("project", self.project.as_ref(), "the project that owns the accounts");
-        let username = checks.required("username", self.username.as_ref(), "the user who administers the project");
-        let password = checks.given("password_file", self.password_file.as_ref(), "the file with the user's password");
-        let robot_prefix = match &self.robot_prefix {
-            Some(prefix) => checks.parsed("robot_prefix", prefix),
-            None => Some(RobotPrefix::default()),
-        };
-        let token_life = checks.duration("token_life", self.token_life.as_ref(), TOKEN_LIFE);
-        Some(ClientSettings::Harbor(HarborSettings {
-            address: address?,
-            host: self.host.clone(),
-            project: project?,
-            robot_prefix: robot_prefix?,
-            username: username?,
-            password: IdentitySecret::File(password?.clone()),
-            token_life,
-            ca_file: self.ca_file.clone(),
-            call_timeout: CALL_TIMEOUT,
-            calls_per_minute: self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
-            calls: None,
-        }))
-    }
-
-    fn quay(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
-        let owner = "the organization that owns the accounts";
-        let organization = checks.required("organization", self.organization.as_ref(), owner);
-        let team = checks.required("team", self.team.as_ref(), "the team that may pull");
-        let token = checks.given("token_file", self.token_file.as_ref(), "the file with the token");
-        Some(ClientSettings::Quay(QuaySettings {
-            address: address?,
-            host: self.host.clone(),
-            organization: organization?,
-            team: team?,
-            token: IdentitySecret::File(token?.clone()),
-            ca_file: self.ca_file.clone(),
-            call_timeout: CALL_TIMEOUT,
-            calls_per_minute: self.calls_per_minute.unwrap_or(CALLS_PER_MINUTE),
-            calls: None,
-        }))
-    }
-
-    fn own_keys(&self) -> [OwnKey; 10] {
-        use RegistryKind::{Gar, Harbor, Quay};
-        let gar = |key, is_given| OwnKey { kinds: &[Gar], key, is_given };
-        let harbor = |key, is_given| OwnKey { kinds: &[Harbor], key, is_given };
-        let quay = |key, is_given| OwnKey { kinds: &[Quay], key, is_given };
-        [
-            gar("service_account", self.service_account.is_some()),
-            gar("iam_url", self.iam_url.is_some()),
-            harbor("project", self.project.is_some()),
-            harbor("username", self.username.is_some()),
-            harbor("password_file", self.password_file.is_some()),
-            harbor("robot_prefix", self.robot_prefix.is_some()),
-            OwnKey { kinds: &[Gar, Harbor], key: "token_life", is_given: self.token_life.is_some() },
-            quay("organization", self.organization.is_some()),
-            quay("team", self.team.is_some()),
-            quay("token_file", self.token_file.is_some()),
-        ]
-    }
-
     fn image(&self, checks: &mut Checks<'_>) -> Option<Image> {
         let text = self.image.trim();
         let (repository, reference) = match (text.split_once('@'), text.split_once(':')) {
@@ -328,6 +212,8 @@ impl RegistryPlan {
 impl fmt::Display for RegistryKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
+            Self::Acr => "acr",
+            Self::Ecr => "ecr",
             Self::Gar => "gar",
             Self::Harbor => "harbor",
             Self::Quay => "quay",

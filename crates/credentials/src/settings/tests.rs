@@ -18,6 +18,12 @@ const HARBOR: &str = "{name: harbor, type: harbor, url: https://harbor.example.c
 const GAR: &str = "{name: gar, type: gar, url: https://europe-west1-docker.pkg.dev, \
                    service_account: puller@fleet.iam.gserviceaccount.com, image: 'fleet/release/image:4.19'}";
 
+const ECR: &str = "{name: ecr, type: ecr, url: https://123456789012.dkr.ecr.eu-central-1.amazonaws.com, region: eu-central-1, \
+                   role: 'arn:aws:iam::123456789012:role/puller', image: 'release/image:4.19'}";
+
+const ACR: &str = "{name: acr, type: acr, url: https://fleet.azurecr.io, tenant_id: 5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0001, \
+                   client_id: 5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0002, token_file: /run/azure/token, image: 'release/image:4.19'}";
+
 type Variables<'a> = BTreeMap<&'a str, &'a str>;
 
 fn plan(file: &str, variables: &Variables<'_>) -> Result<Plan, Vec<String>> {
@@ -136,7 +142,7 @@ fn a_harbor_has_settings_of_its_own() {
 
 #[test]
 fn a_gar_has_settings_of_its_own() {
-    let more = GAR.replace("image: '", "iam_url: 'http://localhost:1', token_life: 12h, image: '");
+    let more = GAR.replace("image: '", "token_url: 'http://localhost:1', token_life: 12h, image: '");
     let [least, all] = [GAR, &more].map(|registry| {
         let plan = plan(&format!("registries: [{registry}]"), &Variables::new()).unwrap();
         match (plan.registries[0].kind, plan.registries[0].client.clone()) {
@@ -145,12 +151,65 @@ fn a_gar_has_settings_of_its_own() {
         }
     });
     assert_eq!((least.host(), least.token_life), ("europe-west1-docker.pkg.dev", Duration::from_hours(1)));
-    assert_eq!(least.iam_address.as_str(), "https://iamcredentials.googleapis.com");
-    assert_eq!((all.iam_address.as_str(), all.token_life), ("http://localhost:1", Duration::from_hours(12)));
+    assert_eq!(least.token_address.as_str(), "https://iamcredentials.googleapis.com");
+    assert_eq!((all.token_address.as_str(), all.token_life), ("http://localhost:1", Duration::from_hours(12)));
     assert_eq!(all.service_account.to_string(), "puller@fleet.iam.gserviceaccount.com");
 }
 
+/// The settings of the client of the only registry.
+fn client(registry: &str) -> ClientSettings {
+    plan(&format!("registries: [{registry}]"), &Variables::new()).unwrap().registries[0].client.clone()
+}
+
 #[rstest]
+#[case::own("", "https://api.ecr.eu-central-1.amazonaws.com")]
+#[case::china("region: cn-north-1, ", "https://api.ecr.cn-north-1.amazonaws.com.cn")]
+#[case::given("token_url: 'https://vpce-1.example', region: cn-north-1, ", "https://vpce-1.example")]
+fn an_ecr_has_settings_of_its_own(#[case] given: &str, #[case] token_address: &str) {
+    let registry = if given.is_empty() { ECR.to_owned() } else { ECR.replace("region: eu-central-1, ", given) };
+    let ClientSettings::Ecr(settings) = client(&registry) else { panic!("{registry}") };
+    assert_eq!(settings.host(), "123456789012.dkr.ecr.eu-central-1.amazonaws.com");
+    assert_eq!(settings.token_address.as_str(), token_address);
+    assert_eq!(settings.role.to_string(), "arn:aws:iam::123456789012:role/puller");
+}
+
+#[rstest]
+#[case::own("", "https://login.microsoftonline.com")]
+#[case::given("token_url: 'https://login.microsoftonline.us', ", "https://login.microsoftonline.us")]
+fn an_acr_has_settings_of_its_own(#[case] given: &str, #[case] token_address: &str) {
+    let ClientSettings::Acr(settings) = client(&ACR.replacen("image", &format!("{given}image"), 1)) else {
+        panic!("{given}")
+    };
+    assert_eq!((settings.host(), settings.token_address.as_str()), ("fleet.azurecr.io", token_address));
+    assert_eq!(settings.tenant.to_string(), "5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0001");
+}
+
+#[rstest]
+#[case::region(ECR, "region: eu-central-1, ", "", "region: missing: the region of the registry")]
+#[case::bad_region(ECR, "region: eu-central-1", "region: a/b-c", "region: must be a region")]
+#[case::role(
+    ECR,
+    "role: 'arn:aws:iam::123456789012:role/puller', ",
+    "",
+    "role: missing: the role whose tokens are minted"
+)]
+#[case::bad_role(ECR, "role/puller", "user/puller", "role: must be the ARN of a role")]
+#[case::ecrs_pool(ECR, "image", "pool: 3, image", "pool: tokens expire, so none are pooled")]
+#[case::ecrs_life(ECR, "image", "token_life: 1h, image", "token_life: a registry of type gar or harbor has it")]
+#[case::ecrs_role(QUAY, "team", "role: a, team", "role: a registry of type ecr has it")]
+#[case::ecrs_region(QUAY, "team", "region: a, team", "region: a registry of type ecr has it")]
+#[case::tenant(ACR, "tenant_id: 5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0001, ", "", "tenant_id: missing: ")]
+#[case::bad_tenant(ACR, "tenant_id: 5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0001", "tenant_id: a/b", "tenant_id: ")]
+#[case::application(
+    ACR,
+    "client_id: 5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0002, ",
+    "",
+    "client_id: missing: the application"
+)]
+#[case::acrs_token(ACR, "token_file: /run/azure/token, ", "", "token_file: missing: the file with the token")]
+#[case::acrs_tag(ACR, "'release/image:4.19'", "release/image", "image: must name a tag or digest")]
+#[case::acrs_tenant(QUAY, "team", "tenant_id: a, team", "tenant_id: a registry of type acr has it")]
+#[case::acrs_application(QUAY, "team", "client_id: a, team", "client_id: a registry of type acr has it")]
 #[case::service_account(
     GAR,
     "service_account: puller@fleet.iam.gserviceaccount.com, ",
@@ -158,7 +217,7 @@ fn a_gar_has_settings_of_its_own() {
     "service_account: missing: "
 )]
 #[case::bad_account(GAR, "puller@fleet", "puller/fleet", "service_account: must be the address of a service account")]
-#[case::plain_iam(GAR, "image", "iam_url: 'http://example.com', image", "iam_url: must be an https:// address")]
+#[case::plain_iam(GAR, "image", "token_url: 'http://example.com', image", "token_url: must be an https:// address")]
 #[case::long_life(GAR, "image", "token_life: 13h, image", "token_life: must be whole seconds, and 12h at most")]
 #[case::half_a_second(GAR, "image", "token_life: 1500ms, image", "token_life: must be whole seconds")]
 #[case::no_tag(GAR, "'fleet/release/image:4.19'", "fleet/release/image", "image: must name a tag or digest")]
@@ -169,7 +228,7 @@ fn a_gar_has_settings_of_its_own() {
     "service_account: a@b, project",
     "service_account: a registry of type gar has it"
 )]
-#[case::gars_iam(QUAY, "team", "iam_url: https://a, team", "iam_url: a registry of type gar has it")]
+#[case::tokens(QUAY, "team", "token_url: https://a, team", "token_url: a registry of type acr or ecr or gar has it")]
 #[case::project(HARBOR, "project: fleet, ", "", "project: missing: the project that owns the accounts")]
 #[case::username(HARBOR, "username: pull-secrets, ", "", "username: missing: the user who administers the project")]
 #[case::password(HARBOR, "password_file: /run/harbor/password, ", "", "password_file: missing: the file with")]
@@ -198,7 +257,7 @@ fn a_gar_has_settings_of_its_own() {
     "organization: a, project",
     "organization: a registry of type quay has it"
 )]
-#[case::quays_token(HARBOR, "project", "token_file: /a, project", "token_file: a registry of type quay has it")]
+#[case::quays_token(HARBOR, "project", "token_file: /a, project", "token_file: a registry of type acr or quay has it")]
 #[case::harbors_project(
     QUAY,
     "team",

@@ -25,7 +25,7 @@ pub struct GarSettings {
     /// Life of a token: up to one hour, or up to twelve where an organization policy allows it.
     pub token_life: Duration,
     /// Address of the IAM Service Account Credentials API.
-    pub iam_address: EndpointUrl,
+    pub token_address: EndpointUrl,
     /// File with the certificate authorities of both, in PEM; `None` for the system's.
     pub ca_file: Option<PathBuf>,
     /// Time limit of a call of this crate, all its requests included.

@@ -7,10 +7,11 @@ use serde::Deserialize;
 use super::pages::{PAGE, has_more};
 use super::settings::ProjectName;
 use super::wire;
-use crate::client::{Call, Request, escaped};
+use crate::client::Call;
 use crate::contract::Usage;
 use crate::error::{AccountError, ErrorKind};
 use crate::name::AccountName;
+use crate::request::{Request, escaped};
 
 /// Maximum number of pages of the log that one call reads.
 const MAX_PAGES: u32 = 10;

@@ -8,9 +8,10 @@ use http::{Method, StatusCode};
 use super::HarborRegistry;
 use super::pages::{PAGE, has_more};
 use super::wire::{Project, Robot};
-use crate::client::{Call, Request, escaped};
+use crate::client::Call;
 use crate::error::{AccountError, ErrorKind};
 use crate::name::AccountName;
+use crate::request::{Request, escaped};
 
 /// Makes Harbor take a name of digits for a name.
 const IS_NAME: HeaderName = HeaderName::from_static("x-is-resource-name");

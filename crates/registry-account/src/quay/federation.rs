@@ -11,9 +11,10 @@ use serde_json::json;
 
 use super::QuayRegistry;
 use super::errors::{self, Known};
-use crate::client::{Answer, Call, Request};
+use crate::client::{Answer, Call};
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::name::AccountName;
+use crate::request::Request;
 
 /// An issuer of tokens and the subject that it vouches for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

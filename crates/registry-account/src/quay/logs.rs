@@ -10,9 +10,10 @@ use serde::Deserialize;
 
 use super::settings::OrganizationName;
 use super::wire;
-use crate::client::{Call, Request, escaped};
+use crate::client::Call;
 use crate::contract::Usage;
 use crate::error::AccountError;
+use crate::request::{Request, escaped};
 
 /// Maximum number of pages of the log that one call reads; Quay's pages have 20 entries.
 const MAX_PAGES: u32 = 50;

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::QuayRegistry;
-use crate::client::{Call, Request};
+use crate::client::Call;
 use crate::error::{AccountError, Operation};
+use crate::request::Request;
 
 /// The role with which a repository may be pulled.
 const READ: &str = "read";

@@ -5,6 +5,9 @@ use std::time::Duration;
 use axum::http::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use google_cloud_auth::credentials::{CacheableResource, CredentialsProvider};
+use google_cloud_auth::errors::CredentialsError;
+use http::{Extensions, HeaderMap};
 use registry_account::{
     Credential, ErrorKind, GarRegistry, GarSettings, Identities, Login, Operation, Registry as _, ServiceAccount,
 };
@@ -14,6 +17,7 @@ use serde_json::{Value, json};
 use testkit::fake::{Fake, Received, json as document, page};
 
 use crate::rig::{PASSWORD, TOKEN, call, credential, gar, gar_settings, image, name, new_account, time};
+use crate::secrecy::shows_no_secret;
 
 const ACCOUNT: &str = "puller@fleet.iam.gserviceaccount.com";
 
@@ -83,6 +87,34 @@ async fn a_refusal_names_its_remedy(#[case] status: u16, #[case] remedy: &str) {
     let error = call(&gar(fake.address), Operation::Create).await.unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains(remedy)), "{:?}", error.hint());
     assert!(error.to_string().starts_with(&format!("cannot create account {ACCOUNT}: ")), "{error}");
+}
+
+/// An identity whose token service fails.
+#[derive(Debug)]
+struct Failing {
+    is_transient: bool,
+}
+
+impl CredentialsProvider for Failing {
+    async fn headers(&self, _extensions: Extensions) -> Result<CacheableResource<HeaderMap>, CredentialsError> {
+        Err(CredentialsError::from_msg(self.is_transient, format!("refused {TOKEN}")))
+    }
+
+    async fn universe_domain(&self) -> Option<String> {
+        None
+    }
+}
+
+#[rstest]
+#[case(true, ErrorKind::Unavailable)]
+#[case(false, ErrorKind::Unauthenticated)]
+#[tokio::test]
+async fn an_outage_of_the_token_service_is_one(#[case] is_transient: bool, #[case] kind: ErrorKind) {
+    let fake = Fake::answering(document(200, &minted())).await;
+    let registry = GarRegistry::connect_as(gar_settings(fake.address), Failing { is_transient }.into()).unwrap();
+    let error = call(&registry, Operation::Create).await.unwrap_err();
+    assert_eq!((error.kind, fake.received().len()), (kind, 0), "{error}");
+    shows_no_secret(&error);
 }
 
 /// A registry that lets the given token in, as a node asks: token service, then the manifest.

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a missing value fails the test")]
 
+mod acr;
 mod conformance;
+mod ecr;
 mod gar;
 mod harbor;
 mod lag;

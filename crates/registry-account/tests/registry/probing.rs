@@ -27,6 +27,8 @@ enum Issues {
     Refuses,
     /// Basic logins at the registry itself.
     Basic,
+    /// The same, with nothing at `/v2/`.
+    BasicEmpty,
 }
 
 fn token(claims: &Value) -> String {
@@ -54,7 +56,7 @@ fn answer(request: &Received, issues: Issues, manifest: u16) -> Response<String>
             Issues::Actions(actions) => document(200, &json!({"token": token(&json!({"access": [access(actions)]}))})),
             Issues::NoAccess => document(200, &json!({"token": token(&json!({"sub": CANARY}))})),
             Issues::Opaque => document(200, &json!({"access_token": CANARY})),
-            Issues::Refuses | Issues::Basic => page(401, CANARY),
+            Issues::Refuses | Issues::Basic | Issues::BasicEmpty => page(401, CANARY),
         };
     }
     if request.target == "/v2/fleet/release/manifests/v1" {
@@ -65,7 +67,8 @@ fn answer(request: &Received, issues: Issues, manifest: u16) -> Response<String>
     assert_eq!(request.target, "/v2/");
     match issues {
         Issues::Basic if authorization.is_some() => document(200, &json!({})),
-        Issues::Basic => challenge(request, "Basic"),
+        Issues::BasicEmpty if authorization.is_some() => Response::new(String::new()),
+        Issues::Basic | Issues::BasicEmpty => challenge(request, "Basic"),
         _ => challenge(request, "Bearer"),
     }
 }
@@ -137,6 +140,14 @@ fn request(fake: &Fake, reference: Option<&str>) -> ProbeRequest {
     "takes it, but does not say what it permits: name a tag or a digest of the repository"
 )]
 #[case::basic(Issues::Basic, Some("v1"), 200, Verdict::Pulls, "its manifest endpoint permits pulls")]
+#[case::basic_empty(Issues::BasicEmpty, Some("v1"), 200, Verdict::Pulls, "its manifest endpoint permits pulls")]
+#[case::basic_empty_denied(
+    Issues::BasicEmpty,
+    Some("v1"),
+    401,
+    Verdict::NotPermitted,
+    "its manifest endpoint answers HTTP status 401"
+)]
 #[case::basic_denied(
     Issues::Basic,
     Some("v1"),

@@ -1,17 +1,20 @@
-//! Clients of Harbor and Quay over a server, and one way to call each operation.
+//! Clients of the registries over a server, and one way to call each operation.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use aws_credential_types::Credentials as Keys;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use google_cloud_auth::credentials::{CacheableResource, Credentials, CredentialsProvider, EntityTag};
 use google_cloud_auth::errors::CredentialsError;
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
 use jiff::Timestamp;
 use registry_account::{
-    AccountError, AccountName, CredentialId, GarRegistry, GarSettings, HarborRegistry, HarborSettings, IdentitySecret,
-    Image, Issuer, NewAccount, Operation, QuayRegistry, QuaySettings, Registry, RobotPrefix,
+    AccountError, AccountName, AcrRegistry, AcrSettings, CredentialId, EcrRegistry, EcrSettings, GarRegistry,
+    GarSettings, HarborRegistry, HarborSettings, IdentitySecret, Image, Issuer, NewAccount, Operation, QuayRegistry,
+    QuaySettings, Registry, RobotPrefix,
 };
 
 /// The token or password of a client. No error and no `Debug` may show it.
@@ -46,6 +49,8 @@ pub(crate) const OPERATIONS: [Operation; 7] = [
 /// A client under test.
 #[derive(Debug)]
 pub(crate) enum Tested {
+    Acr(Box<AcrRegistry>),
+    Ecr(EcrRegistry),
     Gar(GarRegistry),
     Harbor(HarborRegistry),
     Quay(QuayRegistry),
@@ -55,15 +60,19 @@ pub(crate) enum Tested {
 
 impl Tested {
     /// Every client, at the same server.
-    pub(crate) fn all(address: SocketAddr) -> [Self; 3] {
+    pub(crate) fn all(address: SocketAddr) -> [Self; 5] {
         Self::all_within(address, CALL_TIMEOUT)
     }
 
-    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 3] {
+    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 5] {
+        let acr = AcrSettings { call_timeout, ..acr_settings(address) };
+        let ecr = EcrSettings { call_timeout, ..ecr_settings(address) };
         let gar = GarSettings { call_timeout, ..gar_settings(address) };
         let harbor = HarborSettings { call_timeout, ..harbor_settings(address) };
         let quay = QuaySettings { call_timeout, ..settings(address) };
         [
+            Self::Acr(AcrRegistry::connect(acr).unwrap().into()),
+            Self::Ecr(EcrRegistry::connect_as(ecr, keys()).unwrap()),
             Self::Gar(GarRegistry::connect_as(gar, identity()).unwrap()),
             Self::Harbor(HarborRegistry::connect(harbor).unwrap()),
             Self::Quay(QuayRegistry::connect(quay).unwrap()),
@@ -73,7 +82,7 @@ impl Tested {
     pub(crate) fn operations(&self) -> Vec<Operation> {
         match self {
             // There is nothing else to ask for.
-            Self::Gar(_) => vec![Operation::Create, Operation::List],
+            Self::Acr(_) | Self::Ecr(_) | Self::Gar(_) => vec![Operation::Create, Operation::List],
             Self::Harbor(_) => OPERATIONS.to_vec(),
             Self::Quay(_) => [&OPERATIONS[..], &[Operation::Prepare, Operation::Federate]].concat(),
         }
@@ -82,6 +91,8 @@ impl Tested {
     /// Calls an operation on [`name`], and forgets what it answers.
     pub(crate) async fn attempt(&self, operation: Operation) -> Result<(), AccountError> {
         match self {
+            Self::Acr(registry) => call(registry.as_ref(), operation).await,
+            Self::Ecr(registry) => call(registry, operation).await,
             Self::Gar(registry) => call(registry, operation).await,
             Self::Harbor(registry) => call(registry, operation).await,
             Self::Quay(registry) => attempt(registry, operation).await,
@@ -104,13 +115,47 @@ impl CredentialsProvider for Bearer {
     }
 }
 
+pub(crate) fn acr_settings(address: SocketAddr) -> AcrSettings {
+    AcrSettings {
+        address: format!("http://{address}").parse().unwrap(),
+        host: None,
+        tenant: "5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0001".parse().unwrap(),
+        application: "5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0002".parse().unwrap(),
+        token: IdentitySecret::Value(TOKEN.into()),
+        token_address: format!("http://{address}").parse().unwrap(),
+        ca_file: None,
+        call_timeout: CALL_TIMEOUT,
+        calls_per_minute: 60,
+        calls: None,
+    }
+}
+
+pub(crate) fn ecr_settings(address: SocketAddr) -> EcrSettings {
+    EcrSettings {
+        address: format!("http://{address}").parse().unwrap(),
+        host: None,
+        region: "eu-central-1".parse().unwrap(),
+        role: "arn:aws:iam::123456789012:role/puller".parse().unwrap(),
+        token_address: format!("http://{address}").parse().unwrap(),
+        ca_file: None,
+        call_timeout: CALL_TIMEOUT,
+        calls_per_minute: 60,
+        calls: None,
+    }
+}
+
+/// Credentials of a role at AWS, with [`TOKEN`] as the secret key and in the session's token.
+pub(crate) fn keys() -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(Keys::new("AKIDEXAMPLE", TOKEN, Some(format!("session-{TOKEN}")), None, "test"))
+}
+
 pub(crate) fn gar_settings(address: SocketAddr) -> GarSettings {
     GarSettings {
         address: format!("http://{address}").parse().unwrap(),
         host: None,
         service_account: "puller@fleet.iam.gserviceaccount.com".parse().unwrap(),
         token_life: Duration::from_hours(1),
-        iam_address: format!("http://{address}").parse().unwrap(),
+        token_address: format!("http://{address}").parse().unwrap(),
         ca_file: None,
         call_timeout: CALL_TIMEOUT,
         calls_per_minute: 60,

@@ -10,7 +10,8 @@ use aws_sdk_secretsmanager::Client;
 use aws_sdk_secretsmanager::config::{Credentials, Region, StalledStreamProtectionConfig};
 use aws_sdk_secretsmanager::error::{ProvideErrorMetadata, SdkError};
 use daemon::calls;
-use daemon::environment::{Environment as _, ProcessEnvironment};
+use daemon::endpoint::unsafe_variable;
+use daemon::environment::ProcessEnvironment;
 use secrecy::ExposeSecret as _;
 use tokio::time::{Instant, timeout_at};
 
@@ -69,11 +70,8 @@ impl Session {
         let environment = loader.load().await;
         let mut config = aws_sdk_secretsmanager::config::Builder::from(&environment);
         config.set_retry_config(Some(RetryConfig::disabled()));
-        for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS"] {
-            let address = ProcessEnvironment.text(name).ok().flatten();
-            if address.is_some_and(|address| address.parse::<EndpointUrl>().is_err()) {
-                return Err(unsafe_address(settings, name));
-            }
+        if let Some(name) = unsafe_variable(&ProcessEnvironment, &["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS"]) {
+            return Err(unsafe_address(settings, name));
         }
         match (&settings.endpoint, environment.endpoint_url()) {
             (Some(endpoint), _) => config.set_endpoint_url(Some(endpoint.as_str().to_owned())),

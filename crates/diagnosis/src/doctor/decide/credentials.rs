@@ -94,6 +94,12 @@ fn registry(checks: &mut Checks, facts: &RegistryFacts) {
         }
         Err(error) => {
             let setting = match (kind, error.kind) {
+                (RegistryKind::Acr, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
+                    "tenant_id, client_id and token_file: docs/guides/registries/acr.md, steps 1 to 3"
+                }
+                (RegistryKind::Ecr, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
+                    "role: docs/guides/registries/ecr.md, steps 1 and 2"
+                }
                 (RegistryKind::Gar, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
                     "service_account: docs/guides/registries/gar.md, steps 1 and 2"
                 }

@@ -45,7 +45,7 @@ fn the_service_is_off_by_default() {
 
 #[rstest]
 #[case::least("credentials", &["quay"])]
-#[case::all_values("full", &["quay", "harbor", "gar", "own"])]
+#[case::all_values("full", &["quay", "harbor", "gar", "ecr", "acr", "own"])]
 fn the_program_accepts_its_configuration(#[case] values: &str, #[case] registries: &[&str]) {
     let Some(helm) = Helm::here() else { return };
     let config = config(&objects(&helm, values), NAME, "credentials.yaml");
@@ -77,7 +77,7 @@ fn the_values_of_the_guide_are_accepted() {
 /// Every path in the configuration is a file of a volume that is mounted there.
 #[rstest]
 #[case::least("credentials", 2)]
-#[case::all_values("full", 7)]
+#[case::all_values("full", 8)]
 fn every_file_of_its_configuration_is_mounted(#[case] values: &str, #[case] beside_the_api: usize) {
     let Some(helm) = Helm::here() else { return };
     let objects = objects(&helm, values);

@@ -156,6 +156,21 @@ use crate::helm::Helm;
     "credentials.registries[0].type=gar",
     "at '/credentials/registries/0': missing property 'service_account'"
 )]
+#[case::ecr_without_role(
+    "pull-secret",
+    "credentials.registries[0].type=ecr",
+    "at '/credentials/registries/0': missing properties 'region', 'role'"
+)]
+#[case::acr_without_application(
+    "pull-secret",
+    "credentials.registries[0].type=acr",
+    "at '/credentials/registries/0': missing properties 'tenant_id', 'client_id'"
+)]
+#[case::token_of_an_acr(
+    "pull-secret",
+    "credentials.registries[0].type=acr,credentials.registries[0].tokenSecret.name=a",
+    "at '/credentials/registries/0/tokenSecret'"
+)]
 #[case::pool_of_tokens(
     "pull-secret",
     "credentials.registries[0].type=gar,credentials.registries[0].pool=3",
