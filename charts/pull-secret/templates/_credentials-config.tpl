@@ -37,15 +37,23 @@ health: {host: 0.0.0.0}
 metrics: {host: 0.0.0.0}
 {{- end }}
 
-{{/* The ports of the registries, each once: those of their addresses, and those of the hosts of their images. */}}
+{{/* The ports of the registries, each once: those of their addresses, of the hosts of their images, and of the services that mint tokens. */}}
 {{- define "pull-secret.registry-ports" -}}
 {{- $ports := list -}}
 {{- range .Values.credentials.registries -}}
 {{- $url := urlParse .url -}}
 {{- $ports = append $ports ((splitList ":" $url.host | rest | first) | default (ternary "443" "80" (eq $url.scheme "https"))) -}}
 {{- if .host }}{{ $ports = append $ports ((splitList ":" .host | rest | first) | default "443") }}{{ end -}}
+{{- if has .type (list "acr" "ecr" "gar") }}{{ $ports = append $ports "443" }}{{ end -}}
+{{- with .token_url }}{{ $ports = append $ports ((splitList ":" (urlParse .).host | rest | first) | default "443") }}{{ end -}}
 {{- end -}}
 {{- range $ports | uniq }}
 - {port: {{ . }}}
 {{- end -}}
+{{- end }}
+
+{{/* The audience of the token for Microsoft Entra ID, which differs between its clouds. */}}
+{{- define "pull-secret.entra-audience" -}}
+{{- $url := .token_url | default "" -}}
+api://AzureADTokenExchange{{ if contains "microsoftonline.us" $url }}USGov{{ else if contains "partner.microsoftonline.cn" $url }}China{{ end }}
 {{- end }}

@@ -32,8 +32,8 @@ pub use settings::AcrSettings;
 const SCOPE: &str = "https://containerregistry.azure.net/.default";
 /// The form of the token that proves the application (RFC 7523).
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// Life of a token; nothing changes it.
-const TOKEN_LIFE: Duration = Duration::from_hours(3);
+/// Life of the access tokens that the registry gives for a refresh token.
+const BEARER_LIFE: Duration = Duration::from_mins(75);
 
 /// The names with which Entra ID refuses an application.
 const KNOWN: [Known; 3] = [
@@ -106,10 +106,10 @@ impl AcrRegistry {
             calls: settings.calls.clone(),
             remedies: Remedies {
                 unauthenticated: format!(
-                    "grant the application {application} the role AcrPull on the registry, and check tenant_id"
+                    "grant the application {application} the role that pulls from the registry, and check tenant_id"
                 ),
                 denied: format!(
-                    "grant the application {application} the role AcrPull, and check the registry's firewall"
+                    "grant the application {application} the role that pulls, and check the registry's firewall"
                 ),
                 not_found: "check url: it must be the login server of the registry".to_owned(),
             },
@@ -160,8 +160,8 @@ impl Mint for Acr {
         self.settings.host()
     }
 
-    fn token_life(&self) -> Duration {
-        TOKEN_LIFE
+    fn bearer_life(&self) -> Duration {
+        BEARER_LIFE
     }
 
     fn calls_per_minute(&self) -> u32 {

@@ -110,6 +110,12 @@ impl Client {
         })
     }
 
+    /// Forgets a proof of the identity that the service has refused.
+    #[cfg(feature = "ecr")]
+    pub(crate) async fn forget_identity(&self) {
+        self.api.identity.forget().await;
+    }
+
     /// Begins an operation.
     pub(crate) fn call(&self, operation: Operation, resource: String) -> Call<'_> {
         Call { client: self, operation, resource, deadline: Instant::now() + self.api.call_timeout }

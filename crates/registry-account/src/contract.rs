@@ -91,7 +91,7 @@ pub struct Capabilities {
     pub usage_log: bool,
     /// The effect of [`Registry::disable`].
     pub disables: Disables,
-    /// Time for which a token that was issued before a deletion may still be good.
+    /// Time for which a bearer token may still be good that was issued before a deletion, or before a minted token's end.
     pub token_life: Duration,
     /// Calls that the registry allows in a minute.
     pub calls_per_minute: u32,

@@ -9,6 +9,7 @@ mod settings;
 use std::fmt;
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -39,8 +40,8 @@ const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 const GET_TOKEN: HeaderValue = HeaderValue::from_static("AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken");
 /// The form of the request.
 const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.1");
-/// Life of a token; nothing changes it.
-const TOKEN_LIFE: Duration = Duration::from_hours(12);
+/// Life of what the registry gives for a token: nothing, as nodes send the token itself.
+const BEARER_LIFE: Duration = Duration::ZERO;
 
 /// The errors of the action, and those that all actions share.
 const KNOWN: [Known; 12] = [
@@ -110,6 +111,16 @@ impl EcrRegistry {
         Self::with_role(settings, role)
     }
 
+    /// Sets up the client with an identity that assumes the role, and the token service.
+    ///
+    /// # Errors
+    ///
+    /// A file of the settings that cannot be used.
+    pub fn connect_by(settings: EcrSettings, identity: &SdkConfig) -> Result<Self, AccountError> {
+        let role = Role::assumed_at(settings.role.to_string(), settings.call_timeout, identity);
+        Self::with_role(settings, role)
+    }
+
     fn with_role(settings: EcrSettings, role: Role) -> Result<Self, AccountError> {
         let arn = &settings.role;
         let client = Client::new(Api {
@@ -139,8 +150,8 @@ impl Mint for Ecr {
         self.settings.host()
     }
 
-    fn token_life(&self) -> Duration {
-        TOKEN_LIFE
+    fn bearer_life(&self) -> Duration {
+        BEARER_LIFE
     }
 
     fn calls_per_minute(&self) -> u32 {
@@ -153,7 +164,11 @@ impl Mint for Ecr {
         let request = request.with_header(CONTENT_TYPE, JSON).with_header(TARGET, GET_TOKEN);
         let answer = call.send(&request).await?;
         if answer.status != StatusCode::OK {
-            return Err(refused(&call, answer, &KNOWN));
+            let refused = refused(&call, answer, &KNOWN);
+            if matches!(refused.kind, ErrorKind::PermissionDenied | ErrorKind::Unauthenticated) {
+                self.client.forget_identity().await;
+            }
+            return Err(refused);
         }
         let minted = answer.parse::<Answer>().and_then(|answer| answer.authorization_data.into_iter().next()?.minted());
         minted.ok_or_else(|| call.unreadable())

@@ -24,6 +24,8 @@ use crate::tokens::{Mint, Minted, TokenRegistry};
 
 pub use settings::{GarSettings, InvalidServiceAccount, ServiceAccount};
 
+/// Life of what the registry gives for a token. Google does not state it: an hour, as that of Google's other tokens.
+const BEARER_LIFE: Duration = Duration::from_hours(1);
 /// The scope of tokens, which is also that of the identity's own.
 const READS: &str = "https://www.googleapis.com/auth/cloud-platform.read-only";
 /// The scope of the identity.
@@ -97,8 +99,8 @@ impl Mint for Gar {
         self.settings.host()
     }
 
-    fn token_life(&self) -> Duration {
-        self.settings.token_life
+    fn bearer_life(&self) -> Duration {
+        BEARER_LIFE
     }
 
     fn calls_per_minute(&self) -> u32 {

@@ -79,6 +79,14 @@ impl IdentitySecret {
 // === impl Identity ===
 
 impl Identity {
+    /// Forgets a proof that the service has refused.
+    #[cfg(feature = "ecr")]
+    pub(crate) async fn forget(&self) {
+        if let Self::Aws(signer) = self {
+            signer.forget().await;
+        }
+    }
+
     /// Returns the headers that prove the identity for a request, as it is now.
     #[cfg_attr(not(feature = "ecr"), expect(unused_variables, reason = "AWS alone signs requests"))]
     pub(crate) async fn headers(&self, request: &Request, url: &str) -> Result<HeaderMap, Unproved> {

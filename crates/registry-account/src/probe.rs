@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Certificate, Client, Method, Response, StatusCode, Url, redirect};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -200,13 +200,15 @@ impl Prober {
             }
             Some(Challenge::Basic) => {
                 let login = self.log_in_at(&base, basic.clone()).await;
-                // A manifest is the better proof where the answer at /v2/ is not an object.
-                let goes_on = match &login {
-                    Ok(finding) => finding.verdict == Verdict::Accepted,
-                    Err(inconclusive) => inconclusive.cause == Cause::NoProof,
-                };
-                match &request.image {
-                    Some(image) if goes_on => self.manifest(&base, image, basic).await,
+                match (&request.image, &login) {
+                    (Some(image), Ok(finding)) if finding.verdict == Verdict::Accepted => {
+                        self.manifest(&base, image, basic).await
+                    }
+                    // Nothing has shown yet that this is a registry: a manifest does.
+                    (Some(image), Err(inconclusive)) if inconclusive.cause == Cause::NoProof => {
+                        let answer = self.head(&base, image, basic).await?;
+                        if is_manifest(&answer) { judge_manifest(&answer) } else { login }
+                    }
                     _ => login,
                 }
             }
@@ -237,22 +239,17 @@ impl Prober {
 
     /// Asks for the manifest of an image: a login that is accepted may still not be permitted to pull.
     async fn manifest(&self, base: &Url, image: &Image, authorization: HeaderValue) -> Result<Finding, Inconclusive> {
+        judge_manifest(&self.head(base, image, authorization).await?)
+    }
+
+    async fn head(&self, base: &Url, image: &Image, authorization: HeaderValue) -> Result<Response, Inconclusive> {
         let at = |cause| Finding::inconclusive(Place::Manifest, cause);
         let Some(reference) = image.reference.as_ref().map(Reference::as_str) else {
             return Err(Finding::inconclusive(Place::Registry, Cause::SaysNothing));
         };
         let path = format!("{}/manifests/{reference}", image.repository);
         let url = base.join(&path).map_err(|_error| at(Cause::NoAddress))?;
-        let result = self.send(Method::HEAD, &url, Some(authorization)).await.map_err(at)?;
-        let found = |verdict, cause| Ok(Finding { verdict, place: Place::Manifest, cause });
-        match result.status() {
-            StatusCode::OK => found(Verdict::Pulls, Cause::Permits),
-            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-                found(Verdict::NotPermitted, Cause::Status(status.as_u16()))
-            }
-            StatusCode::NOT_FOUND => Err(at(Cause::NoManifest)),
-            status => Err(at(odd(status))),
-        }
+        self.send(Method::HEAD, &url, Some(authorization)).await.map_err(at)
     }
 
     async fn send(&self, method: Method, url: &Url, authorization: Option<HeaderValue>) -> Result<Response, Cause> {
@@ -267,6 +264,27 @@ impl Prober {
         // The library's texts are not forwarded: they quote the address, and the registry chooses the realm's.
         request.send().await.map_err(|error| why(&error))
     }
+}
+
+/// Judges the answer to a question for a manifest.
+fn judge_manifest(answer: &Response) -> Result<Finding, Inconclusive> {
+    let at = |cause| Finding::inconclusive(Place::Manifest, cause);
+    let found = |verdict, cause| Ok(Finding { verdict, place: Place::Manifest, cause });
+    match answer.status() {
+        StatusCode::OK => found(Verdict::Pulls, Cause::Permits),
+        status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+            found(Verdict::NotPermitted, Cause::Status(status.as_u16()))
+        }
+        StatusCode::NOT_FOUND => Err(at(Cause::NoManifest)),
+        status => Err(at(odd(status))),
+    }
+}
+
+/// True if an answer is no success, or describes a manifest.
+fn is_manifest(answer: &Response) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_one = kind.is_some_and(|kind| MANIFESTS.split(", ").any(|manifest| kind.starts_with(manifest)));
+    answer.status() != StatusCode::OK || is_one || answer.headers().contains_key("docker-content-digest")
 }
 
 /// Judges an answer to a login. A body that is not proved to be one is inconclusive.

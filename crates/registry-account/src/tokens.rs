@@ -22,8 +22,8 @@ pub trait Mint: fmt::Debug + Send + Sync {
     /// Returns the key in `auths`.
     fn host(&self) -> &str;
 
-    /// Returns the longest life of a token.
-    fn token_life(&self) -> Duration;
+    /// Returns the life of the bearer tokens that the registry gives for a token.
+    fn bearer_life(&self) -> Duration;
 
     /// Returns the calls that are made in a minute at most.
     fn calls_per_minute(&self) -> u32;
@@ -69,7 +69,7 @@ impl<M: Mint> Registry for TokenRegistry<M> {
             passwords: Passwords::ShownOnce,
             usage_log: false,
             disables: Disables::Never,
-            token_life: self.mint.token_life(),
+            token_life: self.mint.bearer_life(),
             calls_per_minute: self.mint.calls_per_minute(),
             max_name_bytes: usize::MAX,
             max_description: usize::MAX,

@@ -162,7 +162,8 @@ fn still_unnamed(facts: &Facts<'_>) -> Option<Step> {
 
 /// Waits until the last token that was issued has expired.
 pub(super) fn dead(facts: &Facts<'_>) -> Step {
-    let expired = facts.credential.record.deleted.map(|deleted| later(deleted, facts.capabilities.token_life));
+    let record = &facts.credential.record;
+    let expired = record.deleted.or(record.expires).map(|end| later(end, facts.capabilities.token_life));
     match expired.filter(|expired| *expired > facts.now) {
         Some(expired) => facts.wait(Reason::AwaitingTokenExpiry, Some(expired)),
         None => Step::advance(State::WaitedOut, Reason::Done),

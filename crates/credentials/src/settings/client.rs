@@ -87,8 +87,18 @@ impl RegistrySettings {
     fn ecr(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
         let region: Option<Region> = checks.required("region", self.region.as_ref(), "the region of the registry");
         let role = checks.required("role", self.role.as_ref(), "the role whose tokens are minted");
-        let own = region.as_ref().map(Region::token_address);
-        let token_address = self.token_url.as_ref().or(own.as_ref()).and_then(|url| checks.parsed("token_url", url));
+        let own = region.as_ref().and_then(Region::token_address);
+        let token_address = match self.token_url.as_ref().or(own.as_ref()) {
+            Some(url) => checks.parsed("token_url", url),
+            None if region.is_some() => {
+                checks.fault(
+                    "token_url",
+                    "missing: the address of the ECR API, as the region is of another partition of AWS",
+                );
+                None
+            }
+            None => None,
+        };
         self.minted(checks);
         Some(ClientSettings::Ecr(EcrSettings {
             address: address?,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use credentials::credential::{Approval, Credential, RegistryName};
+use credentials::credential::{Approval, Credential, Record, RegistryName};
 use credentials::ledger::{Filter, Ledger, LedgerError, Revocation, Statement};
 use credentials::settings::{Plan, RegistryPlan};
 use daemon::output;
@@ -105,7 +105,8 @@ fn token_lives(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Duration>> 
 }
 
 fn tokens_until(credential: &Credential, life: Duration, now: Timestamp) -> Option<Timestamp> {
-    credential.record.deleted.unwrap_or(now).checked_add(life).ok()
+    let Record { deleted, expires, .. } = &credential.record;
+    deleted.or(*expires).unwrap_or(now).checked_add(life).ok()
 }
 
 fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {

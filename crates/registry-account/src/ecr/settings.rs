@@ -66,10 +66,14 @@ impl EcrSettings {
 // === impl Region ===
 
 impl Region {
-    /// Returns the address of the ECR API in the region. Regions of China have a domain of their own.
-    pub fn token_address(&self) -> String {
+    /// Returns the address of the ECR API in the region; `None` in AWS's isolated and sovereign partitions, which have domains of their
+    /// own.
+    pub fn token_address(&self) -> Option<String> {
+        if ["eu-iso", "eusc-", "us-iso"].iter().any(|partition| self.0.starts_with(partition)) {
+            return None;
+        }
         let suffix = if self.0.starts_with("cn-") { ".cn" } else { "" };
-        format!("https://api.ecr.{self}.amazonaws.com{suffix}")
+        Some(format!("https://api.ecr.{self}.amazonaws.com{suffix}"))
     }
 }
 

@@ -1,20 +1,18 @@
 //! Signs requests as a role at AWS (Signature Version 4).
 
-use std::error::Error;
-use std::io;
+mod failures;
+
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
 use aws_config::retry::RetryConfig;
-use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region};
+use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
-use aws_smithy_runtime_api::client::result::ConnectorError;
+use daemon::endpoint::EndpointUrl;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use tokio::sync::{Mutex, OnceCell};
@@ -37,39 +35,76 @@ pub(crate) struct Signer {
     current: Mutex<Option<Credentials>>,
 }
 
-/// A role, and how its credentials are had.
+/// A role, and the source of its credentials.
 #[derive(Debug)]
 pub(crate) struct Role {
     arn: String,
     call_timeout: Duration,
-    provider: OnceCell<SharedCredentialsProvider>,
+    source: Source,
 }
+
+#[derive(Debug)]
+enum Source {
+    /// The identity of the environment assumes the role; the client is made for the first request.
+    Assumed(OnceCell<aws_sdk_sts::Client>),
+    /// The caller provides them.
+    Provided(SharedCredentialsProvider),
+}
+
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, Unproved>> + Send + 'a>>;
 
 // === impl Role ===
 
 impl Role {
-    /// Returns a role that the identity of the environment assumes, first when a request is signed.
+    /// Returns a role that the identity of the environment assumes.
     pub(crate) fn assumed(arn: String, call_timeout: Duration) -> Self {
-        Self { arn, call_timeout, provider: OnceCell::new() }
+        Self { arn, call_timeout, source: Source::Assumed(OnceCell::new()) }
+    }
+
+    /// Returns a role that an identity assumes at a token service.
+    pub(crate) fn assumed_at(arn: String, call_timeout: Duration, environment: &SdkConfig) -> Self {
+        let client = aws_sdk_sts::Client::new(environment);
+        Self { arn, call_timeout, source: Source::Assumed(OnceCell::new_with(Some(client))) }
     }
 
     /// Returns a role whose credentials the caller provides.
     pub(crate) fn provided(arn: String, call_timeout: Duration, provider: SharedCredentialsProvider) -> Self {
-        Self { arn, call_timeout, provider: OnceCell::new_with(Some(provider)) }
+        Self { arn, call_timeout, source: Source::Provided(provider) }
     }
 
-    async fn provider(&self, region: &str) -> &SharedCredentialsProvider {
-        self.provider.get_or_init(|| self.assume(Region::new(region.to_owned()))).await
+    async fn credentials(&self, region: &str) -> Result<Credentials, Unproved> {
+        let client = match &self.source {
+            Source::Assumed(client) => client.get_or_try_init(|| self.connect(Region::new(region.to_owned()))).await?,
+            Source::Provided(provider) => {
+                return provider.provide_credentials().await.map_err(|error| failures::of_identity(&error));
+            }
+        };
+        let role = client.assume_role().role_arn(&self.arn).role_session_name(SESSION).send();
+        let assumed = role.await.map_err(|error| failures::of_role(&self.arn, &error))?;
+        let unreadable = || Unproved::for_now("the answer of the token service cannot be read");
+        let role = assumed.credentials.ok_or_else(unreadable)?;
+        let expires = SystemTime::try_from(role.expiration).map_err(|_error| unreadable())?;
+        Ok(Credentials::new(
+            role.access_key_id,
+            role.secret_access_key,
+            Some(role.session_token),
+            Some(expires),
+            SESSION,
+        ))
     }
 
-    /// Boxed: the library's futures are deeper than the compiler's limit.
-    fn assume(&self, region: Region) -> Pin<Box<dyn Future<Output = SharedCredentialsProvider> + Send>> {
+    /// Returns a client of the token service.
+    async fn connect(&self, region: Region) -> Result<aws_sdk_sts::Client, Unproved> {
         let environment = aws_config::defaults(BehaviorVersion::latest())
             .region(region)
             .retry_config(RetryConfig::standard())
             .timeout_config(TimeoutConfig::builder().connect_timeout(self.call_timeout).build());
-        let role = AssumeRoleProvider::builder(&self.arn).session_name(SESSION);
-        Box::pin(async move { SharedCredentialsProvider::new(role.configure(&environment.load().await).build().await) })
+        let environment = environment.load().await;
+        // The identity's token is sent there.
+        if environment.endpoint_url().is_some_and(|address| address.parse::<EndpointUrl>().is_err()) {
+            return Err("endpoint_url of the profile is neither https nor of this machine".to_owned().into());
+        }
+        Ok(aws_sdk_sts::Client::new(&environment))
     }
 }
 
@@ -106,7 +141,12 @@ impl Signer {
         signature.headers().map(header).collect()
     }
 
-    /// Returns credentials that last for a while. An error could quote an answer, and is not repeated.
+    /// Forgets the credentials of the role: the service has refused them.
+    pub(super) async fn forget(&self) {
+        *self.current.lock().await = None;
+    }
+
+    /// Returns credentials that last for a while.
     async fn credentials(&self) -> Result<Credentials, Unproved> {
         let mut current = self.current.lock().await;
         let lasts = |credentials: &&Credentials| {
@@ -115,27 +155,10 @@ impl Signer {
         if let Some(credentials) = current.as_ref().filter(lasts) {
             return Ok(credentials.clone());
         }
-        let credentials = self.role.provider(&self.region).await.provide_credentials().await;
-        let credentials = credentials.map_err(|error| match error {
-            error if is_for_now(&error) => {
-                Unproved::for_now("the services of AWS for credentials do not answer for now")
-            }
-            CredentialsError::CredentialsNotLoaded(_) => "the environment has no credentials of AWS".to_owned().into(),
-            _ => format!("the identity of the environment cannot assume the role {}", self.role.arn).into(),
-        })?;
+        // Boxed: the library's futures are deeper than the compiler's limit.
+        let credentials: Boxed<'_, Credentials> = Box::pin(self.role.credentials(&self.region));
+        let credentials = credentials.await?;
         *current = Some(credentials.clone());
         Ok(credentials)
     }
-}
-
-/// True for an outage of a service for credentials, or of the way to it.
-fn is_for_now(error: &CredentialsError) -> bool {
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        if one.is::<ConnectorError>() || one.is::<io::Error>() {
-            return true;
-        }
-        cause = one.source();
-    }
-    matches!(error, CredentialsError::ProviderTimedOut(_))
 }

@@ -1,10 +1,12 @@
 //! The requests for a token at Azure Container Registry, and what is read from the answers.
 
+use std::time::Duration;
+
 use axum::http::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use registry_account::probe::Verdict;
-use registry_account::{AcrRegistry, Credential, ErrorKind, Image, Login, Operation, Registry as _};
+use registry_account::{AcrRegistry, AcrSettings, Credential, ErrorKind, Image, Login, Operation, Registry as _};
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -124,8 +126,40 @@ async fn a_refusal_of_entra_is_known_by_its_name(#[case] status: u16, #[case] na
     shows_no_secret(&error);
 }
 
+/// The registry fails after Entra ID has answered, and repeats what it was sent.
 #[rstest]
-#[case(401, ErrorKind::Unauthenticated, "AcrPull")]
+#[case(302, ErrorKind::Invalid)]
+#[case(429, ErrorKind::QuotaExceeded)]
+#[case(500, ErrorKind::Internal)]
+#[case(503, ErrorKind::Unavailable)]
+#[tokio::test]
+async fn a_failure_of_the_registry_has_its_kind(#[case] status: u16, #[case] kind: ErrorKind) {
+    let fake = Fake::start(move |request| match request.target.as_str() {
+        "/oauth2/exchange" => {
+            let mut answer = document(status, &json!({"error": ENTERED, "errors": [{"message": request.body}]}));
+            answer.headers_mut().insert("retry-after", "17".parse().unwrap());
+            answer
+        }
+        _ => azure(request),
+    })
+    .await;
+    let error = call(&acr(&fake), Operation::Create).await.unwrap_err();
+    assert_eq!((error.kind, error.retry_after, fake.received().len()), (kind, Some(Duration::from_secs(17)), 2));
+    shows_no_secret(&error);
+}
+
+#[tokio::test]
+async fn silence_of_the_registry_is_a_time_out() {
+    let (entra, registry) = (Fake::start(azure).await, Fake::silent().await);
+    let settings = acr_settings(registry.address);
+    let token_address = format!("http://{}", entra.address).parse().unwrap();
+    let settings = AcrSettings { token_address, call_timeout: Duration::from_millis(500), ..settings };
+    let error = call(&AcrRegistry::connect(settings).unwrap(), Operation::Create).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TimedOut);
+}
+
+#[rstest]
+#[case(401, ErrorKind::Unauthenticated, "role that pulls")]
 #[case(403, ErrorKind::PermissionDenied, "firewall")]
 #[case(404, ErrorKind::Invalid, "login server")]
 #[tokio::test]

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use aws_config::sts::AssumeRoleProvider;
 use aws_credential_types::Credentials as Keys;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
+use axum::http::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -122,41 +122,90 @@ impl ProvideCredentials for Unassumed {
     }
 }
 
+/// A client whose role an identity assumes at a token service.
+async fn assuming(fake: &Fake, sts: &Fake, identity: SharedCredentialsProvider) -> EcrRegistry {
+    let identity = aws_config::defaults(aws_config::BehaviorVersion::latest()).credentials_provider(identity);
+    let identity =
+        identity.region(aws_config::Region::new("eu-central-1")).endpoint_url(format!("http://{}", sts.address));
+    let identity = identity.retry_config(aws_config::retry::RetryConfig::disabled()).load().await;
+    EcrRegistry::connect_by(ecr_settings(fake.address), &identity).unwrap()
+}
+
+/// A refusal of the token service.
+fn refusal(status: u16, code: &str) -> Response<String> {
+    let body = format!("<ErrorResponse><Error><Code>{code}</Code><Message>{TOKEN}</Message></Error></ErrorResponse>");
+    Response::builder().status(status).header("content-type", "text/xml").body(body).unwrap()
+}
+
 #[rstest]
-#[case::none(CredentialsError::not_loaded, "the environment has no credentials of AWS")]
-#[case::refused(CredentialsError::provider_error, "cannot assume the role arn:aws:iam::123456789012:role/puller")]
+#[case::denied(403, "AccessDenied", ErrorKind::Unauthenticated, "cannot assume the role")]
+#[case::unknown_token(403, "InvalidClientTokenId", ErrorKind::Unauthenticated, "cannot assume the role")]
+#[case::throttled(400, "Throttling", ErrorKind::Unavailable, "does not answer for now")]
+#[case::broken(500, "InternalFailure", ErrorKind::Unavailable, "does not answer for now")]
+#[case::away(503, "ServiceUnavailable", ErrorKind::Unavailable, "does not answer for now")]
+#[case::no_code(502, "", ErrorKind::Unavailable, "does not answer for now")]
+#[tokio::test]
+async fn a_refusal_of_the_token_service_is_no_outage_of_it(
+    #[case] status: u16,
+    #[case] code: &'static str,
+    #[case] kind: ErrorKind,
+    #[case] detail: &str,
+) {
+    let sts = Fake::start(move |_| refusal(status, code)).await;
+    let fake = Fake::answering(document(200, &minted())).await;
+    let error = call(&assuming(&fake, &sts, keys()).await, Operation::Create).await.unwrap_err();
+    assert_eq!((error.kind, fake.received().len(), sts.received().len()), (kind, 0, 1), "{error}");
+    assert!(error.to_string().contains(detail), "{error}");
+    shows_no_secret(&error);
+}
+
+#[rstest]
+#[case::broken("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n<")]
+#[case::unreadable("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<")]
+#[case::nothing("")]
+#[tokio::test]
+async fn a_token_service_without_an_answer_is_an_outage(#[case] answer: &'static str) {
+    let (sts, fake) = (Fake::speaking(answer).await, Fake::answering(document(200, &minted())).await);
+    let error = call(&assuming(&fake, &sts, keys()).await, Operation::Create).await.unwrap_err();
+    assert_eq!((error.kind, fake.received().len()), (ErrorKind::Unavailable, 0), "{error}");
+    shows_no_secret(&error);
+}
+
+/// The environment's own identity does not work, so nothing assumes the role.
+#[rstest]
+#[case::none(CredentialsError::not_loaded, ErrorKind::Unauthenticated, "the environment has no credentials of AWS")]
+#[case::incomplete(CredentialsError::invalid_configuration, ErrorKind::Unauthenticated, "are not complete")]
+#[case::refused(CredentialsError::provider_error, ErrorKind::Unauthenticated, "did not give any")]
+#[case::away(|_| CredentialsError::provider_error(std::io::Error::other(TOKEN)), ErrorKind::Unavailable, "for now")]
 #[tokio::test]
 async fn an_identity_that_does_not_work_sends_nothing(
     #[case] error: fn(String) -> CredentialsError,
+    #[case] kind: ErrorKind,
     #[case] expected: &str,
 ) {
-    let fake = Fake::answering(document(200, &minted())).await;
-    let provider = SharedCredentialsProvider::new(Unassumed(error));
-    let registry = EcrRegistry::connect_as(ecr_settings(fake.address), provider).unwrap();
-    let error = call(&registry, Operation::Create).await.unwrap_err();
-    assert_eq!((error.kind, fake.received().len()), (ErrorKind::Unauthenticated, 0));
+    let (sts, fake) = (Fake::silent().await, Fake::answering(document(200, &minted())).await);
+    let identity = SharedCredentialsProvider::new(Unassumed(error));
+    let error = call(&assuming(&fake, &sts, identity).await, Operation::Create).await.unwrap_err();
+    assert_eq!((error.kind, fake.received().len()), (kind, 0), "{error}");
     assert!(error.to_string().contains(expected), "{error}");
     shows_no_secret(&error);
 }
 
-/// Answers of the token service, and connections to it that fail.
+/// Sessions of the role were revoked: the next one is another.
 #[rstest]
-#[case::denied("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", ErrorKind::Unauthenticated)]
-#[case::broken("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n<", ErrorKind::Unavailable)]
-#[case::nothing("", ErrorKind::Unavailable)]
+#[case("AccessDeniedException", 2)]
+#[case("ExpiredTokenException", 2)]
+#[case("ThrottlingException", 1)]
 #[tokio::test]
-async fn an_outage_of_the_token_service_is_one(#[case] answer: &'static str, #[case] kind: ErrorKind) {
-    let sts = Fake::speaking(answer).await;
-    let identity = aws_config::defaults(aws_config::BehaviorVersion::latest()).credentials_provider(keys());
-    let identity =
-        identity.region(aws_config::Region::new("eu-central-1")).endpoint_url(format!("http://{}", sts.address));
-    let identity = identity.retry_config(aws_config::retry::RetryConfig::disabled()).load().await;
-    let role = AssumeRoleProvider::builder(ROLE).session_name("test").configure(&identity).build().await;
-    let fake = Fake::answering(document(200, &minted())).await;
-    let registry = EcrRegistry::connect_as(ecr_settings(fake.address), SharedCredentialsProvider::new(role)).unwrap();
-    let error = call(&registry, Operation::Create).await.unwrap_err();
-    assert_eq!((error.kind, fake.received().len()), (kind, 0), "{error}");
-    shows_no_secret(&error);
+async fn the_role_is_assumed_again_after_a_refusal(#[case] name: &'static str, #[case] expected: usize) {
+    let fake = Fake::answering(document(400, &json!({"__type": name}))).await;
+    let (asked, counts) = tokio::sync::watch::channel(0);
+    let assumed = SharedCredentialsProvider::new(Assumed { expires: None, asked });
+    let registry = EcrRegistry::connect_as(ecr_settings(fake.address), assumed).unwrap();
+    for _attempt in 0..2 {
+        call(&registry, Operation::Create).await.unwrap_err();
+    }
+    assert_eq!(*counts.borrow(), expected);
 }
 
 #[rstest]

@@ -29,6 +29,8 @@ enum Issues {
     Basic,
     /// The same, with nothing at `/v2/`.
     BasicEmpty,
+    /// No registry, but a site with Basic logins that has a page at every path.
+    Site,
 }
 
 fn token(claims: &Value) -> String {
@@ -56,19 +58,24 @@ fn answer(request: &Received, issues: Issues, manifest: u16) -> Response<String>
             Issues::Actions(actions) => document(200, &json!({"token": token(&json!({"access": [access(actions)]}))})),
             Issues::NoAccess => document(200, &json!({"token": token(&json!({"sub": CANARY}))})),
             Issues::Opaque => document(200, &json!({"access_token": CANARY})),
-            Issues::Refuses | Issues::Basic | Issues::BasicEmpty => page(401, CANARY),
+            Issues::Refuses | Issues::Basic | Issues::BasicEmpty | Issues::Site => page(401, CANARY),
         };
     }
     if request.target == "/v2/fleet/release/manifests/v1" {
         assert_eq!(request.method, "HEAD");
         assert!(request.headers["accept"].to_str().unwrap().contains("application/vnd.oci.image.index.v1+json"));
-        return if authorization.is_some() { page(manifest, "") } else { page(401, "") };
+        let mut answer = page(if authorization.is_some() { manifest } else { 401 }, "");
+        if !matches!(issues, Issues::Site) {
+            answer.headers_mut().insert("docker-content-digest", "sha256:0".parse().unwrap());
+        }
+        return answer;
     }
     assert_eq!(request.target, "/v2/");
     match issues {
         Issues::Basic if authorization.is_some() => document(200, &json!({})),
         Issues::BasicEmpty if authorization.is_some() => Response::new(String::new()),
-        Issues::Basic | Issues::BasicEmpty => challenge(request, "Basic"),
+        Issues::Site if authorization.is_some() => page(200, CANARY),
+        Issues::Basic | Issues::BasicEmpty | Issues::Site => challenge(request, "Basic"),
         _ => challenge(request, "Bearer"),
     }
 }
@@ -141,6 +148,7 @@ fn request(fake: &Fake, reference: Option<&str>) -> ProbeRequest {
 )]
 #[case::basic(Issues::Basic, Some("v1"), 200, Verdict::Pulls, "its manifest endpoint permits pulls")]
 #[case::basic_empty(Issues::BasicEmpty, Some("v1"), 200, Verdict::Pulls, "its manifest endpoint permits pulls")]
+#[case::site(Issues::Site, Some("v1"), 200, Verdict::Inconclusive, "answers 200 without what proves it")]
 #[case::basic_empty_denied(
     Issues::BasicEmpty,
     Some("v1"),

@@ -47,7 +47,7 @@ fn decided(token: &Credential, successor: Option<&Successor>) -> Step {
         passwords: Passwords::ShownOnce,
         usage_log: false,
         disables: Disables::Never,
-        token_life: std::time::Duration::ZERO,
+        token_life: std::time::Duration::from_mins(90),
         calls_per_minute: 60,
         max_name_bytes: 49,
         max_description: 255,
@@ -175,9 +175,12 @@ fn one_that_was_displaced_amid_a_renewal_is_retired() {
     assert_eq!(shown(decided(&token, None)), (None, State::Probed, Reason::AwaitingExpiry));
 }
 
-#[test]
-fn a_dead_one_is_over_at_once() {
-    assert_eq!(shown(decided(&token(State::Dead, 13), None)), (None, State::WaitedOut, Reason::Done));
+/// The registry has given bearer tokens for it, which outlive it.
+#[rstest]
+#[case(13, State::Dead, Reason::AwaitingTokenExpiry)]
+#[case(14, State::WaitedOut, Reason::Done)]
+fn a_dead_one_is_over_with_what_was_issued_for_it(#[case] age: i64, #[case] next: State, #[case] reason: Reason) {
+    assert_eq!(shown(decided(&token(State::Dead, age), None)), (None, next, reason));
 }
 
 #[rstest]

@@ -81,7 +81,7 @@ impl Cloud {
             ENTERS if form.contains(IDENTITY) => document(200, &json!({"access_token": BECOME})),
             "/oauth2/exchange" if form.contains(BECOME) => document(200, &json!({"refresh_token": self.mint().0})),
             "/v2/" if authorization.is_empty() => self.challenge(request),
-            "/v2/" => page(if self.token(authorization).is_some() { 200 } else { 401 }, ""),
+            "/v2/" => document(if self.token(authorization).is_some() { 200 } else { 401 }, &json!({})),
             target if target.starts_with("/v2/token") => match self.token(authorization) {
                 Some(token) => document(200, &json!({"token": token})),
                 None => page(401, ""),
