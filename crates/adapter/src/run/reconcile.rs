@@ -40,21 +40,21 @@ pub(crate) async fn reconcile(
     trigger: &Trigger,
     budget: &Budget,
 ) -> Result<Reconciled, ReconcileError> {
-    let observed_at = context.client.observe();
+    let mut observed_at = context.client.observe();
     let calls = context.client.within(budget).traced(trigger.trace.as_ref());
     let Some(fetched) = fetch(context, &calls, id).await? else { return clean_up(context, &calls, id).await };
     let last_report = last_report(context, &fetched.resource);
     let resource = fetched.resource.clone();
     let source = JobSource { cluster: &context.cluster, cache: &context.job_cache };
     let observed = observe::observe(&context.config, source, last_report.clone(), fetched).await;
-    let mut has_recorded = false;
     let mut ended = None;
     let (plan, reported) = match observed {
         Ok(mut observed) => {
             observed.stored = context.findings.lock().unwrap_or_else(PoisonError::into_inner).get(id);
             let pass = Pass { context, calls: &calls, observed: &observed, trigger };
-            let mut plan;
-            Acted { plan, has_recorded, .. } = pass.decide_and_act().await?;
+            let acted = pass.decide_and_act().await?;
+            let mut plan = acted.plan;
+            observed_at = acted.recorded.unwrap_or(observed_at);
             withdraw_run(context, &calls, &plan, id).await?;
             ended = JobEnded::of(&mut plan, &observed, last_report.as_ref());
             (plan, observed.resource)
@@ -68,8 +68,6 @@ pub(crate) async fn reconcile(
     };
     context.metrics.decided(plan.reason);
     log_pass(&plan, &reported, trigger);
-    // Each report needs a time of its own: an equal one is discarded.
-    let observed_at = if has_recorded { context.client.observe() } else { observed_at };
     let report = report::report(&context.config, &reported, &plan, observed_at);
     let answer = calls.report(&context.config.resource_type, id, &report).await;
     let handled = if plan.actions.is_empty() { Handled::Skipped } else { Handled::Success };
@@ -111,8 +109,8 @@ struct Acted {
     plan: Plan,
     /// True if its run has started.
     has_started: bool,
-    /// True if its copies were reported before.
-    has_recorded: bool,
+    /// The time of the pass's next report, if it has reported its copies.
+    recorded: Option<Timestamp>,
 }
 
 impl Pass<'_> {
@@ -152,11 +150,10 @@ impl Pass<'_> {
         let Pass { context, observed, trigger, .. } = *self;
         let executor = Executor { config: &context.config, cluster: &context.cluster, observed, trigger };
         let actions = plan.actions.clone();
-        let mut acted = Acted { plan, has_started: false, has_recorded: false };
+        let mut acted = Acted { plan, has_started: false, recorded: None };
         for action in actions {
             if action == Action::RecordCopies {
-                self.record_copies(&acted.plan).await?;
-                acted.has_recorded = true;
+                acted.recorded = Some(self.record_copies(&acted.plan).await?);
             }
             let step = match &action {
                 Action::StartRun(run) => self.start(&executor, run, &action, facts).await?,
@@ -212,12 +209,16 @@ impl Pass<'_> {
 
     /// Reports the copies that the plan's run writes. Nothing is written unless the API has stored the report: a copy that is not
     /// recorded would not be deleted with the resource.
-    async fn record_copies(&self, plan: &Plan) -> Result<(), ReconcileError> {
+    ///
+    /// Returns the time of the pass's next report, as one of an equal time is discarded. It precedes the run: another replica that
+    /// sees the run's end observes later, and its report stays, even if this one arrives after it.
+    async fn record_copies(&self, plan: &Plan) -> Result<Timestamp, ReconcileError> {
         let Pass { context, observed, calls, .. } = *self;
         let announced = plan.announced();
-        let report = report::report(&context.config, &observed.resource, &announced, context.client.observe());
+        let (recorded_at, next) = (context.client.observe(), context.client.observe());
+        let report = report::report(&context.config, &observed.resource, &announced, recorded_at);
         match calls.report(&context.config.resource_type, &observed.resource.id, &report).await? {
-            Reported::Stored(_) => Ok(()),
+            Reported::Stored(_) => Ok(next),
             Reported::Discarded | Reported::Gone => {
                 Err(ReconcileError::not_recorded(failures(context).discarded(&observed.resource.id)))
             }

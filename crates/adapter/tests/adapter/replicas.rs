@@ -1,8 +1,10 @@
 //! Several replicas: one Job per generation, and one of them reports its end.
 
+use emulators::kubernetes::Settings;
+use hyperfleet_client::Report;
 use rstest::rstest;
 
-use crate::environment::Kind;
+use crate::environment::{Environment, Kind};
 use crate::node::PodResult;
 use crate::world::{World, eventually};
 
@@ -70,4 +72,20 @@ async fn the_end_of_a_job_is_counted_by_one_replica_and_by_cluster_on_request() 
         replica.stop().await;
     }
     world.end().await;
+}
+
+/// Another replica that sees the run's end has observed it later, and its report stays, even if that of the start arrives last.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_a_start_is_older_than_the_run() {
+    let settings = Settings { faults: vec!["create/jobs:slow(2s)".parse().unwrap()], ..Settings::default() };
+    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    world.node.end_pods_with(PodResult::Never).await;
+    let adapter = world.adapter("").await;
+    world.ready("cls-1").await;
+    world.publish_event("cls-1").await;
+    let started = |report: &Report| report.metadata.as_ref().and_then(|metadata| metadata.started_time);
+    let report = world.until("cls-1", |report| started(report).is_some()).await;
+    // Kubernetes states whole seconds, of which the last may be over.
+    assert!(Some(report.last_report_time) < started(&report), "{report:#?}");
+    adapter.stop().await;
 }
