@@ -78,7 +78,7 @@ fleet_model::reasons! {
         ToDelete,
         /// The account is deleted; the registry has not refused the password yet.
         AwaitingRefusal,
-        /// Tokens that were issued before the deletion may still be good.
+        /// Tokens that were issued before the deletion, or for a minted token before its end, may still be good.
         AwaitingTokenExpiry,
         /// Nothing is left to do.
         Done,
