@@ -28,8 +28,8 @@ const DOCUMENT: &str = r#"{"auths":{"quay.io":{"auth":"ZGVtby11c2VyOmludmVudGVkL
 const PLACEHOLDER: &str = r#"{"auths":{"quay.io":{"auth":"base64-encoded-credentials"}}}"#;
 
 const FIRST: Generation = Generation::FIRST;
-/// Maximum time until a healthy cluster is available.
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// Maximum time until a healthy cluster is available, on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(5);
 /// Interval between two observations.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Interval at which the process that prunes looks for what it deletes.

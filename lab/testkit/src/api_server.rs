@@ -146,3 +146,20 @@ pub async fn until<T>(event: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T
     };
     timeout(TIMEOUT, asking).await.unwrap_or_else(|_| panic!("it has not happened: {event}"))
 }
+
+/// Reads a text again until it contains all of these parts.
+///
+/// # Panics
+///
+/// If it does not in time.
+pub async fn until_contains(parts: &[&str], mut read: impl AsyncFnMut() -> String) {
+    let mut text = read().await;
+    let reading = async {
+        while !parts.iter().all(|part| text.contains(part)) {
+            sleep(Duration::from_millis(25)).await;
+            text = read().await;
+        }
+    };
+    let is_in_time = timeout(TIMEOUT, reading).await.is_ok();
+    assert!(is_in_time, "{parts:#?} in {text}");
+}

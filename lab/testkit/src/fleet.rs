@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use view::{attempt, condition, is_available, view};
 
+use crate::hyperfleet::patiently;
 use crate::leaks::{PASSWORD, check};
 use crate::program;
 use crate::rig::{Signal, signal};
@@ -41,6 +42,9 @@ pub struct Up {
     pub player: Player,
     output: Arc<Mutex<String>>,
 }
+
+/// Maximum time of a wait, on a busy machine. A third attempt of the adapter waits for two minutes by itself.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Plays everybody but the pull secret's adapter.
 #[derive(Clone)]
@@ -232,7 +236,7 @@ impl Player {
             spec,
             ..NewResource::default()
         };
-        self.client.within(&self.budget).create("clusters", &new).await
+        patiently(async || self.client.within(&self.budget).create("clusters", &new).await).await
     }
 
     pub async fn rotate(&self, id: &str, content: &str) -> Resource {
@@ -254,11 +258,11 @@ impl Player {
 
     pub async fn patch(&self, id: &str, spec: Map<String, Value>) -> Resource {
         let patch = Patch { spec: Some(spec), ..Patch::default() };
-        self.client.within(&self.budget).patch("clusters", id, &patch, None).await.unwrap()
+        patiently(async || self.client.within(&self.budget).patch("clusters", id, &patch, None).await).await.unwrap()
     }
 
     pub async fn delete(&self, id: &str) -> Resource {
-        self.client.within(&self.budget).delete("clusters", id).await.unwrap().unwrap()
+        patiently(async || self.client.within(&self.budget).delete("clusters", id).await).await.unwrap().unwrap()
     }
 
     pub async fn get(&self, id: &str) -> Option<Resource> {
@@ -331,7 +335,7 @@ impl Player {
             }
             panic!("the watch has ended")
         };
-        match tokio::time::timeout(Duration::from_mins(2), waiting).await {
+        match tokio::time::timeout(PATIENCE, waiting).await {
             Ok(resource) => *resource,
             Err(tokio::time::error::Elapsed { .. }) => {
                 panic!("waited in vain for {id}; the adapter's last word: {last:?}")
@@ -365,7 +369,7 @@ impl Player {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_mins(2), waiting).await.unwrap();
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap();
     }
 }
 

@@ -7,7 +7,8 @@ use daemon::retry::Budget;
 use hyperfleet_api::server::{Build, Server};
 use hyperfleet_api::settings::Settings;
 use hyperfleet_client::{
-    Client, Generation, NewCondition, NewReport, NewResource, Patch, Report, Reported, Resource, Status, TokenSettings,
+    Client, Error, Generation, NewCondition, NewReport, NewResource, Patch, Report, Reported, Resource, Status,
+    TokenSettings,
 };
 use serde_json::{Map, Value};
 use tempfile::TempDir;
@@ -81,25 +82,21 @@ impl HyperFleetApi {
         self.create_cluster(&cluster(id)).await
     }
 
-    /// Creates a cluster. On a busy machine the server may have no connection in time; it says that it can be tried again.
     pub async fn create_cluster(&self, new: &NewResource) -> Resource {
         let (client, budget) = (self.client(), budget());
-        loop {
-            match client.within(&budget).create("clusters", new).await {
-                Err(error) if error.status() == Some(503) => sleep(Duration::from_millis(100)).await,
-                created => return created.unwrap(),
-            }
-        }
+        patiently(async || client.within(&budget).create("clusters", new).await).await.unwrap()
     }
 
     pub async fn patch(&self, id: &str, spec: Value) -> Resource {
         let Value::Object(spec) = spec else { panic!("a spec is an object") };
         let patch = Patch { spec: Some(spec), ..Patch::default() };
-        self.client().within(&budget()).patch("clusters", id, &patch, None).await.unwrap()
+        let (client, budget) = (self.client(), budget());
+        patiently(async || client.within(&budget).patch("clusters", id, &patch, None).await).await.unwrap()
     }
 
     pub async fn delete(&self, id: &str) {
-        self.client().within(&budget()).delete("clusters", id).await.unwrap();
+        let (client, budget) = (self.client(), budget());
+        patiently(async || client.within(&budget).delete("clusters", id).await).await.unwrap();
     }
 
     pub async fn get(&self, id: &str) -> Option<Resource> {
@@ -115,6 +112,17 @@ impl HyperFleetApi {
     pub async fn last_report(&self, id: &str, adapter: &str) -> Option<Report> {
         let all = self.client().within(&budget()).statuses("clusters", id).await.unwrap();
         all.into_iter().find(|item| item.adapter == adapter)
+    }
+}
+
+/// Writes. On a busy machine the server may have no connection in time, and has done nothing then; it says that it can be
+/// tried again.
+pub async fn patiently<T>(write: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    loop {
+        match write().await {
+            Err(error) if error.status() == Some(503) => sleep(Duration::from_millis(100)).await,
+            result => return result,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The deletion of a cluster: everything that was created for it is removed first.
 
+use std::time::Duration;
+
 use emulators::kubernetes::Settings;
 use hyperfleet_client::{Generation, Status};
 use k8s_openapi::api::batch::v1::Job;
@@ -11,6 +13,13 @@ use serde_json::json;
 use crate::environment::{Environment, Kind};
 use crate::node::PodResult;
 use crate::world::{World, eventually, is, message};
+
+/// A world in which these calls of the API server take so long that a busy test does everything else meanwhile.
+async fn delayed(calls: &str) -> World {
+    let faults = vec![format!("{calls}:slow(15s)*0").parse().unwrap()];
+    let environment = Environment::with(Kind::Emulator, Settings { faults, ..Settings::default() }).await.unwrap();
+    World::at(environment.with_call_timeout(Duration::from_mins(1))).await
+}
 
 /// Reports `Finalized` for the other adapters.
 async fn others_finish(world: &World, id: &str) {
@@ -86,8 +95,7 @@ async fn a_deletion_during_a_run_leaves_nothing_behind() {
 /// clean-up. Its run would write what no clean-up deletes any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_late_does_not_start_after_a_deletion() {
-    let settings = Settings { faults: vec!["create/secrets:slow(3s)*0".parse().unwrap()], ..Settings::default() };
-    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    let world = delayed("create/secrets").await;
     let late = world.adapter("").await;
     world.ready("cls-1").await;
     world.publish_event("cls-1").await;
@@ -125,8 +133,7 @@ async fn leftovers_of_a_deleted_cluster_are_removed() {
 /// has started its run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_a_cluster_that_was_created_again_is_no_leftover() {
-    let settings = Settings { faults: vec!["list/jobs:slow(2s)*0".parse().unwrap()], ..Settings::default() };
-    let world = World::at(Environment::with(Kind::Emulator, settings).await.unwrap()).await;
+    let world = delayed("list/jobs").await;
     let adapter = world.adapter("").await;
     let id = "cls-1";
     world.publish_event(id).await;

@@ -27,6 +27,8 @@ pub(crate) struct Environment {
     pub(crate) server: ApiServer,
     /// That of adapters.
     kubeconfig: PathBuf,
+    /// Maximum time of an adapter's call of the API server.
+    call_timeout: Duration,
     folder: TempDir,
 }
 
@@ -53,16 +55,21 @@ impl Environment {
         }
         let account = json!({"metadata": {"name": "pullsecret-adapter-job"}});
         drop(server.create::<ServiceAccount>(&namespace, account).await);
-        Some(Self { namespace, management, server, kubeconfig, folder })
+        Some(Self { namespace, management, server, kubeconfig, call_timeout: Duration::from_secs(10), folder })
     }
 
     pub(crate) async fn cluster(&self) -> Cluster {
         let settings = kubernetes::Settings {
             kubeconfig: Some(self.kubeconfig.clone()),
-            call_timeout: Duration::from_secs(10),
+            call_timeout: self.call_timeout,
             ..kubernetes::Settings::default()
         };
         Cluster::connect(&settings).await.unwrap()
+    }
+
+    /// Gives an adapter's call of the API server this time.
+    pub(crate) fn with_call_timeout(self, call_timeout: Duration) -> Self {
+        Self { call_timeout, ..self }
     }
 
     /// Gives adapters the rights of a `ServiceAccount` of their namespace; the test itself keeps its own.

@@ -62,7 +62,7 @@ async fn the_end_of_a_job_is_counted_by_one_replica_and_by_cluster_on_request() 
             world.publish_event(id).await;
         }
     }
-    eventually(async || sum("pullsecret_adapter_events_processed_total", "").await == 15).await;
+    eventually(async || sum("pullsecret_adapter_events_processed_total", "").await >= 15).await;
     for id in ids {
         assert_eq!(sum("pullsecret_job_total", &format!("cluster_id=\"{id}\"")).await, 1);
     }

@@ -84,8 +84,11 @@ impl Checked {
 async fn a_missing_secret_is_repaired_and_a_stored_one_is_left_alone() {
     let checked = Checked::new(Settings::default()).await;
     let adapter = checked.world.adapter(OFTEN).await;
-    let (stored, _lost) = (checked.ready("cls-1").await, checked.ready("cls-2").await);
+    // The check looks for a secret from the first event on.
+    let stored = checked.world.ready("cls-1").await;
     checked.store(&stored).await;
+    checked.world.publish_event("cls-1").await;
+    let _lost = checked.ready("cls-2").await;
     checked.world.until_available("cls-1", 1).await;
     eventually(async || checked.world.node.started("cls-2", 1) >= 2).await;
     assert!(adapter.count("hyperfleet_adapter_store_findings", "secret_missing").await > 0);

@@ -4,6 +4,7 @@ use emulators::kubernetes::Fault;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use rstest::rstest;
+use testkit::api_server::until_contains;
 
 use crate::cluster::{ADDITIONAL, Kind, until};
 use crate::rig::Rig;
@@ -96,17 +97,16 @@ async fn probes_and_metrics_report_the_state() {
     rig.shows("RolledOut=True/RolledOut").await;
     assert!(ask(rig.health, "/healthz").await.starts_with("HTTP/1.1 200"));
     until("ready", async || ask(rig.health, "/readyz").await.starts_with("HTTP/1.1 200").then_some(())).await;
-    let metrics = ask(rig.metrics, "/metrics").await;
-    for expected in [
+    // The status is written before the metrics show it.
+    let expected = [
         "global_pull_secret_nodes_in_sync 3",
         "global_pull_secret_nodes 3",
         "global_pull_secret_registries 2",
         "global_pull_secret_condition{type=\"RolledOut\",status=\"True\"} 1",
         "global_pull_secret_events_emitted_total{reason=\"RolledOut\"} 1",
         "global_pull_secret_degraded 0",
-    ] {
-        assert!(metrics.contains(expected), "{expected} in {metrics}");
-    }
+    ];
+    until_contains(&expected, async || ask(rig.metrics, "/metrics").await).await;
 }
 
 /// The answer to a GET, head and body.

@@ -105,7 +105,7 @@ async fn large_resources_come_one_by_one(kind: Kind) {
         rig.ask(&format!("PATCH /clusters/{}", id.as_str().unwrap()), json!({ "labels": { "a": "b" } })).await.is(200);
     }
     for id in ids {
-        assert_eq!(stream.next().await.unwrap()["object"]["id"], id);
+        assert_eq!(stream.next_change().await["object"]["id"], id);
     }
 }
 

@@ -34,18 +34,18 @@ async fn state_then_changes(kind: Kind) {
     let begin = number(&stream.version);
     channel(&rig, "unheard", json!({})).await;
     rig.ask("PATCH /clusters/id-aaa", json!({ "labels": { "a": "b" } })).await.is(200);
-    let event = stream.next().await.unwrap();
+    let event = stream.next_change().await;
     assert_eq!(short(&event), "MODIFIED aaa@2");
     assert_eq!(event["object"], rig.get("/clusters/id-aaa").await.is(200).body(), "as GET shows it");
     assert!(number(&stream.version) > begin);
     rig.report("/clusters/id-aaa", report("dns", 2, DONE)).await.is(201);
-    let event = stream.next().await.unwrap();
+    let event = stream.next_change().await;
     assert_eq!(short(&event), "MODIFIED aaa@2");
     assert_eq!(event["object"]["status"]["adapters"]["dns"]["available"], "True");
     rig.create("/clusters", json!({ "kind": "Cluster", "name": "ccc", "spec": {} })).await;
     assert_eq!(stream.next_short().await, "ADDED ccc@1");
     rig.ask("DELETE /clusters/id-bbb", None).await.is(202);
-    let event = stream.next().await.unwrap();
+    let event = stream.next_change().await;
     assert_eq!(short(&event), "MODIFIED bbb@2", "soft-deleted is still there");
     assert!(event["object"]["deleted_time"].is_string());
     for adapter in ["validation", "dns", "pullsecret", "hypershift"] {
@@ -54,7 +54,7 @@ async fn state_then_changes(kind: Kind) {
     for _ in 0..3 {
         assert_eq!(stream.next_short().await, "MODIFIED bbb@2");
     }
-    let event = stream.next().await.unwrap();
+    let event = stream.next_change().await;
     assert_eq!((short(&event), &event["object"]["id"]), ("DELETED bbb@2".to_owned(), &json!("id-bbb")));
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, SqliteConnection};
 
 use crate::process::{Process, TELL_STATEMENTS};
-use crate::rig::{TestDatabase, report, variable};
+use crate::rig::{TestDatabase, report, until, variable};
 
 /// Number of clusters, and of node pools, changes and transitions each.
 const MANY: u32 = 20_000;
@@ -181,12 +181,11 @@ async fn sqlite_finds_pages_by_index() {
     let process = Process::start(&variables).await;
     process.ready().await;
     fill(&database, &process.client).await;
-    process.written.lock().unwrap().clear();
+    drop(pages_until(&process, "/channels/mark-0").await);
+    let mut marks = 0;
     let asked = ask(&process, async || {
-        // Statements are logged when they are done, by another thread; the answer may be faster.
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        let lines = std::mem::take(&mut *process.written.lock().unwrap());
-        lines.iter().filter_map(|line| statement(line)).filter(|sql| is_page(sql)).collect()
+        marks += 1;
+        pages_until(&process, &format!("/channels/mark-{marks}")).await
     })
     .await;
     let mut connection = sqlite(&database).await;
@@ -216,6 +215,20 @@ async fn sqlite_finds_pages_by_index() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Requests this path, which no other request has, and returns the statements of pages that were logged before it.
+async fn pages_until(process: &Process, path: &str) -> Vec<String> {
+    // A statement is logged before its request is answered, but the lines arrive through a pipe, which may be slower.
+    assert_eq!(process.client.get(path).await.status, 404, "{path}");
+    let (mut lines, end): (Vec<String>, _) = (Vec::new(), format!("{path}\""));
+    until("the request's line in the log", async || {
+        lines.append(&mut process.written.lock().unwrap());
+        lines.iter().any(|line| line.contains(&end))
+    })
+    .await;
+    let before = lines.iter().take_while(|line| !line.contains(&end));
+    before.filter_map(|line| statement(line)).filter(|sql| is_page(sql)).collect()
 }
 
 /// Returns the statement of a line of the log.

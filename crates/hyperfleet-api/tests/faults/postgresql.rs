@@ -101,7 +101,7 @@ async fn outages_of_all_kinds_lose_nothing() {
         for writer in 0..8 {
             writers.spawn(write(rig.client.clone(), format!("c-{round}-{writer}"), Arc::clone(&stop)));
         }
-        let total = async || rig.client.get("/clusters?size=1").await.body["total"].as_i64();
+        let total = async || rig.client.get_in_time("/clusters?size=1").await.body["total"].as_i64();
         let before = total().await.unwrap();
         until("load", async || total().await > Some(before + 40)).await;
         instance.control(outage).await;
@@ -111,14 +111,13 @@ async fn outages_of_all_kinds_lose_nothing() {
             instance.control("start").await;
         }
         rig.ready().await;
-        until("recovery", async || rig.client.post("/clusters", &cluster(&format!("r-{round}"))).await.status == 201)
-            .await;
+        rig.client.create_in_time(&format!("r-{round}")).await;
         stop.store(true, Ordering::SeqCst);
         while let Some(done) = writers.join_next().await {
             let (acknowledged, more) = done.unwrap();
             refused += more;
             for (id, generation) in acknowledged {
-                let read = rig.client.get(&format!("/clusters/{id}")).await;
+                let read = rig.client.get_in_time(&format!("/clusters/{id}")).await;
                 assert_eq!(read.status, 200, "{id} was acknowledged before '{outage}' and is lost");
                 assert!(read.body["generation"].as_i64() >= Some(generation), "{read:?}");
             }
@@ -133,7 +132,7 @@ async fn outages_of_all_kinds_lose_nothing() {
     assert_eq!(rig.readiness().await, 503);
     instance.control("start").await;
     rig.ready().await;
-    assert_eq!(rig.client.get("/clusters?size=1").await.status, 200);
+    assert_eq!(rig.client.get_in_time("/clusters?size=1").await.status, 200);
     // A server does not wait for a database that is down in order to stop.
     instance.control("stop").await;
     rig.end().await;

@@ -22,7 +22,7 @@ use crate::rig::{Client, TIMEOUT, TestDatabase, cluster, readiness, until, varia
 
 const MARK: &str = "serving at ";
 
-/// A server with this variable writes its SQL statements to its standard error.
+/// A server with this variable writes its SQL statements and its own log to its standard error.
 pub(crate) const TELL_STATEMENTS: &str = "FAULTS_TELL_STATEMENTS";
 
 /// The server process that the tests of this module start; not a test by itself.
@@ -32,8 +32,8 @@ async fn serve() {
         return;
     }
     if variable(TELL_STATEMENTS).is_some() {
-        let settings =
-            log::Settings { format: log::Format::Json, level: log::level("debug").unwrap(), crates: &["sqlx"] };
+        let (format, level) = (log::Format::Json, log::level("debug").unwrap());
+        let settings = log::Settings { format, level, crates: &["sqlx", "hyperfleet_api"] };
         tracing::subscriber::set_global_default(log::subscriber(settings, std::io::stderr())).unwrap();
     }
     let stop = daemon::shutdown::on_signal().unwrap();

@@ -188,6 +188,15 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
+impl Answer {
+    /// Returns `None` if the response has broken off.
+    async fn of(response: reqwest::Response) -> Option<Self> {
+        let status = response.status().as_u16();
+        let text = response.text().await.ok()?;
+        Some(Self { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
+    }
+}
+
 impl Client {
     pub(crate) fn new(base: &str) -> Self {
         Self { http: reqwest::Client::new(), base: base.to_owned() }
@@ -208,10 +217,7 @@ impl Client {
         if let Some(generation) = if_match {
             request = request.header("if-match", format!("\"{generation}\""));
         }
-        let response = request.send().await.ok()?;
-        let status = response.status().as_u16();
-        let text = response.text().await.ok()?;
-        Some(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
+        Answer::of(request.send().await.ok()?).await
     }
 
     pub(crate) async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
@@ -220,6 +226,39 @@ impl Client {
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.call(Method::GET, path, None).await
+    }
+
+    /// Repeats a read while the server has no connection to its database in time, and returns the first other answer.
+    pub(crate) async fn get_in_time(&self, path: &str) -> Answer {
+        Answer::of(self.response_in_time(path).await).await.expect("an answer")
+    }
+
+    async fn response_in_time(&self, path: &str) -> reqwest::Response {
+        let url = format!("{}{BASE}{path}", self.base);
+        let asking = async {
+            loop {
+                let response = self.http.get(&url).send().await.unwrap();
+                if !is_busy(response.status().as_u16()) {
+                    return response;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, asking).await.expect("an answer in time")
+    }
+
+    /// Creates a cluster, and tries again while the server has no connection to its database in time. A failed attempt may
+    /// have created it.
+    pub(crate) async fn create_in_time(&self, name: &str) {
+        let mut may_be_there = false;
+        until(name, async || {
+            let answer = self.post("/clusters", &cluster(name)).await;
+            let is_there = answer.status == 201 || (may_be_there && answer.status == 409);
+            assert!(is_there || is_busy(answer.status), "{answer:?}");
+            may_be_there = true;
+            is_there
+        })
+        .await;
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
@@ -255,9 +294,9 @@ impl Client {
         items
     }
 
-    /// Follows the change stream.
+    /// Follows the change stream, once the server has a connection to its database for it.
     pub(crate) async fn watch(&self, path: &str) -> Watch {
-        let response = self.http.get(format!("{}{BASE}{path}", self.base)).send().await.unwrap();
+        let response = self.response_in_time(path).await;
         assert_eq!(response.status(), 200);
         Watch { response, rest: Vec::new() }
     }
@@ -293,6 +332,11 @@ impl Watch {
             }
         }
     }
+}
+
+/// True for the answers of a server that has no connection to its database, or none in time.
+fn is_busy(status: u16) -> bool {
+    [503, 504].contains(&status)
 }
 
 pub(crate) fn cluster(name: &str) -> Value {

@@ -145,7 +145,7 @@ pub(crate) async fn a_nacked_event_lets_others_pass(subject: &Subject) {
     let (broker, subscription) = (subject.broker(), subject.subscription("a"));
     let mut deliveries = subscribe(&broker, &subscription, eager(1)).await.unwrap();
     publish(&broker, &subscription.topic, "nacked").await;
-    next(&mut deliveries).await.nack_for(Duration::from_secs(8)).await.unwrap();
+    next(&mut deliveries).await.nack_for(Duration::from_secs(30)).await.unwrap();
     // All of these are delivered while the other waits: it is no hot loop.
     for passing in ["p1", "p2", "p3"] {
         publish(&broker, &subscription.topic, passing).await;

@@ -10,15 +10,12 @@ use tokio::process::Child;
 
 use testkit::rig::{Outcome, Rig, Signal, number, pull_secret, secret, signal};
 
+use crate::line::Line;
+
 /// The call by which a run announces a version, after getSecret and two versions.
 const CLAIM: usize = 4;
 /// The call by which it adds the version.
 const ADDITION: usize = CLAIM + 1;
-
-/// A store so slow that a Job can be stopped while it waits for an answer.
-async fn slow() -> Rig {
-    Rig::with(Settings { latency: Duration::from_millis(200), ..Settings::default() }).await
-}
 
 async fn run(rig: &Rig, name: &str, generation: &str) -> Outcome {
     let outcome = rig.run(rig.job(&pull_secret(name)).env("GENERATION", generation)).await;
@@ -28,13 +25,20 @@ async fn run(rig: &Rig, name: &str, generation: &str) -> Outcome {
 
 /// A Job that stands still while it waits for the answer to that call, which is done.
 async fn stopped_in(rig: &Rig, name: &str, generation: &str, call: usize) -> Child {
+    let line = Line::to(rig.emulator.address(), call - 1).await;
+    let job = stopped_behind(&line, rig, name, generation, call).await;
+    line.deliver(usize::MAX);
+    job
+}
+
+/// The same; the line holds back the answer to that call.
+async fn stopped_behind(line: &Line, rig: &Rig, name: &str, generation: &str, call: usize) -> Child {
     let calls = rig.calls();
     let mut job = rig.job(&pull_secret(name));
     job.env("GENERATION", generation).env("RESULTS_PATH", rig.path("stopped")).env("RETAIN_VERSIONS", "1");
-    let job = job.spawn().unwrap();
-    rig.emulator.wait_for_calls(calls + call).await;
-    signal(&job, Signal::STOP);
+    let job = job.env("SECRET_MANAGER_EMULATOR_HOST", line.address.to_string()).spawn().unwrap();
     rig.answered(calls + call).await;
+    signal(&job, Signal::STOP);
     job
 }
 
@@ -58,7 +62,7 @@ async fn live(rig: &Rig) -> Vec<String> {
 /// A rollback: the newer generation finds its content in place already, so it adds no version that could be missed.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_generation_does_not_cover_a_newer_one_that_had_nothing_to_add() {
-    let rig = slow().await;
+    let rig = Rig::new().await;
     run(&rig, "a", "1").await;
     let older = stopped_in(&rig, "b", "2", CLAIM).await;
     assert_eq!(run(&rig, "a", "3").await.reason(), "SecretUnchanged");
@@ -73,11 +77,13 @@ async fn an_older_generation_does_not_cover_a_newer_one_that_had_nothing_to_add(
 #[case::stopped(Signal::TERM)]
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_older_generation_has_left_on_top_is_mended_by_its_next_run(#[case] end: Signal) {
-    let rig = slow().await;
+    let rig = Rig::new().await;
     run(&rig, "a", "1").await;
-    let older = stopped_in(&rig, "b", "2", CLAIM).await;
+    let line = Line::to(rig.emulator.address(), CLAIM - 1).await;
+    let older = stopped_behind(&line, &rig, "b", "2", CLAIM).await;
     run(&rig, "c", "3").await;
     let calls = rig.calls();
+    line.deliver(CLAIM);
     signal(&older, Signal::CONT);
     rig.answered(calls + 1).await;
     signal(&older, end);
@@ -90,7 +96,7 @@ async fn what_an_older_generation_has_left_on_top_is_mended_by_its_next_run(#[ca
 /// The next run has other content, so that it does not continue with what it finds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_a_killed_run_has_added_is_pruned_like_any_other() {
-    let rig = slow().await;
+    let rig = Rig::new().await;
     run(&rig, "a", "1").await;
     let mut killed = stopped_in(&rig, "b", "2", ADDITION).await;
     killed.kill().await.unwrap();
@@ -103,7 +109,7 @@ async fn a_version_that_a_killed_run_has_added_is_pruned_like_any_other() {
 /// The newer generation has announced, but dies before it adds: what the older one stored stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_generation_leaves_its_version_while_there_is_no_newer_one() {
-    let rig = slow().await;
+    let rig = Rig::new().await;
     run(&rig, "a", "1").await;
     let older = stopped_in(&rig, "b", "2", CLAIM).await;
     let mut newer = stopped_in(&rig, "c", "3", CLAIM).await;
@@ -120,7 +126,7 @@ async fn an_older_generation_leaves_its_version_while_there_is_no_newer_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_added_by_hand_are_never_destroyed() {
     // Under the number that a killed run had announced.
-    let rig = slow().await;
+    let rig = Rig::new().await;
     run(&rig, "a", "1").await;
     let mut killed = stopped_in(&rig, "b", "2", CLAIM).await;
     killed.kill().await.unwrap();
@@ -129,7 +135,7 @@ async fn versions_added_by_hand_are_never_destroyed() {
     assert_eq!(live(&rig).await, ["e", "b"]);
 
     // Between announcing and adding.
-    let rig = slow().await;
+    let rig = Rig::new().await;
     run(&rig, "a", "1").await;
     let job = stopped_in(&rig, "b", "2", CLAIM).await;
     by_hand(&rig, "e").await;
@@ -149,7 +155,7 @@ async fn versions_added_by_hand_are_never_destroyed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_not_undone_by_a_run_that_was_under_way() {
     for call in [3, CLAIM] {
-        let rig = slow().await;
+        let rig = Rig::new().await;
         run(&rig, "a", "1").await;
         let job = stopped_in(&rig, "b", "2", call).await;
         let deletion = rig.run(rig.job("").args(["--delete", "--generation", "3"])).await;

@@ -25,6 +25,7 @@ mod kill;
 mod kubernetes_login;
 mod kubernetes_secret;
 mod leaks;
+mod line;
 mod mirror;
 mod modes;
 mod outputs;

@@ -169,7 +169,7 @@ async fn dead_letters_are_replayed() {
     let budget = Budget::new(Duration::from_mins(1), stop.clone());
     client.publish(&subscription.topic, &event, &budget).await.unwrap();
     deliveries.next().await.unwrap().reject("an outage").await.unwrap();
-    let named = ["--broker-topic", topic.as_str(), "--idle", "3"];
+    let named = ["--broker-topic", topic.as_str(), "--idle", "15"];
     let run = async |arguments: &[&str]| {
         let dead = ["events", "dead-letters", arguments[0], "pullsecret-adapter-sub"];
         program(&broker, &[&dead, &arguments[1..], &named].concat()).output().await.unwrap()

@@ -19,8 +19,7 @@ async fn the_stream_continues_after_a_restart_of_the_api() {
     assert_eq!(received(&mut events, 1).await, [reconcile("cls-1", 1)]);
     let back = api.stop().await;
     sentinel.until(|progress| progress.api.is_some()).await;
-    let (status, body) = sentinel.probe("/readyz").await;
-    assert_eq!(status, 503, "{body}");
+    sentinel.until_readyz(503).await;
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
     let api = back.await;
     api.patch("cls-1", json!({"a": 1})).await;
@@ -53,19 +52,20 @@ async fn refused_events_are_published_when_the_broker_is_back() {
     let mut sentinel = start_sentinel(&api, QUIET, doubtful.clone(), Election::Alone).await.complete().await;
     doubtful.set_down(true);
     api.create("cls-1").await;
-    doubtful.refused(1).await;
+    doubtful.refused_one().await;
     sentinel.until(|progress| progress.broker.is_some()).await;
-    assert_eq!(sentinel.probe("/readyz").await.0, 503);
+    sentinel.until_readyz(503).await;
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
     // Several changes of one resource during the outage cause one event.
     api.patch("cls-1", json!({"a": 1})).await;
     api.create("cls-2").await;
     api.patch("cls-1", json!({"a": 2})).await;
-    doubtful.refused(3).await;
+    let newest = [reconcile("cls-1", 3), reconcile("cls-2", 1)];
+    doubtful.refused(&newest).await;
     doubtful.set_down(false);
     let mut published = received(&mut events, 2).await;
     published.sort();
-    assert_eq!(published, [reconcile("cls-1", 3), reconcile("cls-2", 1)]);
+    assert_eq!(published, newest);
     sentinel.until(|progress| progress.broker.is_none()).await;
     let metrics = sentinel.metrics().await;
     assert!(metrics.contains("hyperfleet_sentinel_broker_errors_total{"), "{metrics}");

@@ -12,12 +12,7 @@ async fn a_sentinel_is_ready_once_it_has_read_the_fleet() {
     let (to, _events) = broker().await;
     let sentinel = start_sentinel(&api, QUIET, to, Election::Alone).await.complete().await;
     assert_eq!(sentinel.probe("/healthz").await.0, 200);
-    let mut answer = sentinel.probe("/readyz").await;
-    // Readiness follows the progress with a delay.
-    while answer.0 != 200 {
-        tokio::task::yield_now().await;
-        answer = sentinel.probe("/readyz").await;
-    }
+    sentinel.until_readyz(200).await;
     let metrics = sentinel.metrics().await;
     for name in [
         "hyperfleet_sentinel_pending_resources{",

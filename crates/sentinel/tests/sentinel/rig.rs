@@ -13,6 +13,7 @@ use sentinel::publisher::{Publisher, TopicPublisher};
 use sentinel::run::Progress;
 use sentinel::{Plan, Sentinel};
 use serde_json::{Value, json};
+use testkit::api_server::until;
 use testkit::hyperfleet::{self, HyperFleetApi};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -34,7 +35,8 @@ pub(crate) struct Running {
 pub(crate) struct FlakyBroker {
     to: TopicPublisher,
     is_down: Arc<AtomicBool>,
-    refused: watch::Sender<u32>,
+    /// The refused events in short form, in order.
+    refused: watch::Sender<Vec<String>>,
 }
 
 /// Creates a cluster with labels.
@@ -119,6 +121,12 @@ impl Running {
         reqwest::get(format!("{}/metrics", self.metrics)).await.unwrap().text().await.unwrap()
     }
 
+    /// Waits for this status of the readiness probe, which follows the progress with a delay.
+    pub(crate) async fn until_readyz(&self, status: u16) {
+        let event = format!("/readyz answers {status}");
+        until(&event, async || (self.probe("/readyz").await.0 == status).then_some(())).await;
+    }
+
     pub(crate) async fn probe(&self, path: &str) -> (u16, Value) {
         let answer = reqwest::get(format!("{}{path}", self.health)).await.unwrap();
         (answer.status().as_u16(), serde_json::from_str(&answer.text().await.unwrap()).unwrap())
@@ -127,16 +135,22 @@ impl Running {
 
 impl FlakyBroker {
     pub(crate) fn new(to: TopicPublisher) -> Self {
-        Self { to, is_down: Arc::default(), refused: watch::Sender::new(0) }
+        Self { to, is_down: Arc::default(), refused: watch::Sender::default() }
     }
 
     pub(crate) fn set_down(&self, is_down: bool) {
         self.is_down.store(is_down, Ordering::SeqCst);
     }
 
-    /// Waits until this number of events was refused.
-    pub(crate) async fn refused(&self, count: u32) {
-        self.refused.subscribe().wait_for(|refused| *refused >= count).await.unwrap();
+    /// Waits until an event was refused.
+    pub(crate) async fn refused_one(&self) {
+        self.refused.subscribe().wait_for(|refused| !refused.is_empty()).await.unwrap();
+    }
+
+    /// Waits until each of these events was refused.
+    pub(crate) async fn refused(&self, expected: &[String]) {
+        let mut refused = self.refused.subscribe();
+        refused.wait_for(|refused| expected.iter().all(|event| refused.contains(event))).await.unwrap();
     }
 }
 
@@ -145,7 +159,7 @@ impl Publisher for FlakyBroker {
         let this = self.clone();
         async move {
             if this.is_down.load(Ordering::SeqCst) {
-                this.refused.send_modify(|refused| *refused += 1);
+                this.refused.send_modify(|refused| refused.push(in_short(&event)));
                 return Err(BrokerError::new(Operation::Publish, TOPIC, ErrorKind::Unavailable));
             }
             this.to.publish(event).await
@@ -173,11 +187,14 @@ pub(crate) async fn listen(broker: &Broker, id: &str) -> Deliveries {
 pub(crate) async fn received(deliveries: &mut Deliveries, count: usize) -> Vec<String> {
     let mut all = Vec::new();
     for _ in 0..count {
-        let event = next(deliveries).await;
-        let generation = event.json().unwrap()["generation"].clone();
-        all.push(format!("{} {} {generation}", event.kind, event.subject.unwrap()));
+        all.push(in_short(&next(deliveries).await));
     }
     all
+}
+
+fn in_short(event: &Event) -> String {
+    let generation = &event.json().unwrap()["generation"];
+    format!("{} {} {generation}", event.kind, event.subject.as_deref().unwrap())
 }
 
 /// Acks the next event and returns it.

@@ -47,7 +47,7 @@ async fn a_successor_publishes_the_rest(store: impl Fn() -> PositionStore) {
     for number in 60..70 {
         api.create(&id(number)).await;
     }
-    flaky.refused(1).await;
+    flaky.refused_one().await;
     first.kill().await;
     for number in 70..75 {
         api.create(&id(number)).await;

@@ -133,7 +133,7 @@ impl Node {
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sync-global-pullsecret"));
-        command.args(["--bus", &self.bus, "--stable-for", "1s", "--restart-timeout", "3s"]);
+        command.args(["--bus", &self.bus, "--stable-for", "1s", "--restart-timeout", "30s"]);
         command.arg("--kubelet-file").arg(self.kubelet.join("config.json"));
         command.arg("--from-files").arg(self.source.path());
         command

@@ -8,6 +8,9 @@ const OLD: &str = r#"{"auths":{"old.io":{"auth":"YTph"}}}"#;
 const NEW: &str = r#"{"auths":{"new.io":{"auth":"Yjpi"}}}"#;
 const BOTH: &str = r#"{"auths":{"new.io":{"auth":"Yjpi"},"old.io":{"auth":"YTph"}}}"#;
 
+/// For a kubelet that never gets ready.
+const IMPATIENT: [&str; 2] = ["--restart-timeout", "3s"];
+
 fn bad(how: &str) -> String {
     format!(r#"{{"auths":{{"{how}.example.com":{{"auth":"Yjpi"}}}}}}"#)
 }
@@ -50,7 +53,7 @@ fn a_change_with_which_the_kubelet_does_not_come_up_is_rolled_back(#[case] how: 
         node.put_file(before);
     }
     node.publish(&bad(how));
-    let mut syncer = node.sync(&[]);
+    let mut syncer = node.sync(if how == "hang" { &IMPATIENT } else { &[] });
     syncer.until("ContentFailed");
     assert_runs_with(&node, before);
     let status = node.status();
@@ -146,7 +149,7 @@ fn a_stop_in_the_middle_is_prompt_and_harmless() {
     let mut syncer = node.sync(&["--restart-timeout", "50m"]);
     syncer.until("Restarting");
     assert!(syncer.terminate().success());
-    let mut syncer = node.sync(&[]);
+    let mut syncer = node.sync(&IMPATIENT);
     syncer.until("Resuming");
     syncer.until("ContentFailed");
     assert_runs_with(&node, Some(OLD));

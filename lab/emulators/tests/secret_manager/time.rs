@@ -49,7 +49,7 @@ async fn secrets_expire() {
     let server = Server::plain().await;
     let created = server.create("s", json!({"ttl": "3600s"})).await.expect(200);
     assert!(created["expireTime"].is_string());
-    server.manager.advance_clock(Duration::from_secs(3599));
+    server.manager.advance_clock(Duration::from_secs(3500));
     server.patch("ttl", json!({"ttl": "7200s"})).await.expect(200);
     server.manager.advance_clock(Duration::from_secs(7100));
     server.get(&format!("{PARENT}/secrets/s")).await.expect(200);

@@ -65,7 +65,10 @@ func subscribe(ctx context.Context, logger watermill.LoggerAdapter, topic, subsc
 	router := check.Must(message.NewRouter(message.RouterConfig{}, logger))
 	router.AddMiddleware(middleware.Recoverer)
 	subscriber := check.Must(newSubscriber(ctx, logger, subscription))
+	said := make(chan struct{})
 	router.AddConsumerHandler(subscription, topic, subscriber, func(received *message.Message) error {
+		// An event may wait already.
+		<-said
 		event := cloudevents.NewEvent()
 		if err := json.Unmarshal(received.Payload, &event); err != nil {
 			return err
@@ -75,6 +78,7 @@ func subscribe(ctx context.Context, logger watermill.LoggerAdapter, topic, subsc
 	go func() {
 		<-router.Running()
 		fmt.Println("subscribed")
+		close(said)
 	}()
 	check.OK(router.Run(ctx))
 }

@@ -79,7 +79,7 @@ impl World {
             ["plan", "--search", "name != ''", "--from", from.to_str().unwrap(), "--save", plan.to_str().unwrap()];
         let size: &[&str] = if more.contains(&"--wave-size") { &[] } else { &["--wave-size", "2"] };
         let (code, lines, stderr) =
-            self.rotate(&[&fixed[..], &["--first-wave", "1", "--wave-timeout", "60"], size, more].concat()).await;
+            self.rotate(&[&fixed[..], &["--first-wave", "1", "--wave-timeout", "600"], size, more].concat()).await;
         assert_eq!(code, Some(0), "{stderr}");
         check("a plan", &fs::read_to_string(plan).unwrap());
         lines[0].clone()
@@ -291,7 +291,8 @@ async fn what_was_changed_since_the_plan_is_left_and_other_content_is_refused() 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_is_waited_for_and_a_refusal_is_not() {
     let world = World::with_clusters(3).await;
-    world.plan("new.json", &["--per-minute", "600"]).await;
+    // The next write comes half a minute after the first one: not before the API is away.
+    world.plan("new.json", &["--per-minute", "2"]).await;
     let gate = Gate::before(world.up.place("api")).await;
     let mut process = world.process(&gate.address);
     process.until(|lines| clusters(lines, "written").len() == 1).await;

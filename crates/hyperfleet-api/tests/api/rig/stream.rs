@@ -57,14 +57,19 @@ impl Stream {
         Some(event)
     }
 
-    /// The next event in short form, `ADDED name@generation`; bookmarks are skipped.
-    pub(crate) async fn next_short(&mut self) -> String {
+    /// The next event that is no bookmark.
+    pub(crate) async fn next_change(&mut self) -> Value {
         loop {
             let event = self.next().await.expect("the stream has ended");
             if event["type"] != "BOOKMARK" {
-                return short(&event);
+                return event;
             }
         }
+    }
+
+    /// The next event in short form, `ADDED name@generation`; bookmarks are skipped.
+    pub(crate) async fn next_short(&mut self) -> String {
+        short(&self.next_change().await)
     }
 
     /// All events up to the next bookmark.

@@ -99,7 +99,7 @@ async fn the_assembled_image_of_the_controller_merges_on_a_real_node() {
     controller.create_secret(namespace, "pull-secret", "original.example.com");
     controller.create_kubeconfig();
     controller.install(1, &tag);
-    controller.kubectl(&["rollout", "status", DEPLOYMENT, "--timeout=3m"]);
+    controller.kubectl(&["rollout", "status", DEPLOYMENT, "--timeout=10m"]);
     let pods = node.pods(namespace);
     assert_eq!(pods.len(), 1, "{pods:#?}");
     assert_is_restricted(&pods[0]);

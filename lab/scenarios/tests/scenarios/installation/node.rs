@@ -160,13 +160,13 @@ impl Node {
     fn start(&self) {
         let kubernetes = ("10.96.0.1", "kubernetes.default.svc");
         self.add_names("hyperfleet-api", &[kubernetes]);
-        self.in_system(&["rollout", "status", "deployment/hyperfleet-api", "--timeout=3m"]);
+        self.in_system(&["rollout", "status", "deployment/hyperfleet-api", "--timeout=10m"]);
         let address = self.api_address();
         for deployment in &DEPLOYMENTS[1..] {
             self.add_names(deployment, &[kubernetes, (&address, "hyperfleet-api.hyperfleet-system.svc")]);
         }
         let wait = all_commands("Install it").find(|line| line.contains("rollout status")).unwrap();
-        self.plane.bash(&self.helm, &format!("{wait} --timeout=3m"));
+        self.plane.bash(&self.helm, &format!("{wait} --timeout=10m"));
     }
 
     fn api_address(&self) -> String {
@@ -220,7 +220,10 @@ async fn the_assembled_image_serves_a_cluster_on_a_real_node() {
     let id = format!("cls-node-{}", std::process::id());
     let check_pods = async || {
         let (system, jobs) = (node.pods("hyperfleet-system"), node.pods("hyperfleet-pull-secret"));
-        assert_eq!((system.len(), jobs.len()), (3, 1), "{jobs:#?}");
+        assert_eq!(system.len(), 3, "{system:#?}");
+        // A Pod that the store was too slow for has a successor.
+        let succeeded = jobs.iter().filter(|pod| pod["status"]["phase"] == "Succeeded").count();
+        assert_eq!(succeeded, 1, "{jobs:#?}");
         system.iter().chain(&jobs).for_each(assert_is_restricted);
         assert_eq!(jobs[0]["spec"]["containers"][0]["securityContext"]["runAsUser"], 1000);
         leaks::check("a Job's Pod", &jobs[0].to_string());

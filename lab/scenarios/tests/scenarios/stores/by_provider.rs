@@ -183,10 +183,9 @@ async fn one_adapter_serves_each_cluster_at_the_store_of_its_provider() {
         assert_eq!(fleet.families(&id).await, [("apply".to_owned(), families.to_vec())], "{id}");
         assert_eq!(fleet::applied_secret(&fleet.cluster, &id).await, Some(document("a")), "{id}");
     }
-    let waiting = player.until(&unserved, |cluster| !condition(cluster, "Available").is_null()).await;
-    let available = condition(&waiting, "Available");
     let message = "the adapter's spec.secretStore.byProvider has no store for spec.provider \"oracle\"";
-    assert_eq!((&available["reason"], &available["message"]), (&json!("PreconditionsNotMet"), &json!(message)));
+    let waiting = player.until(&unserved, |cluster| condition(cluster, "Available")["message"] == message).await;
+    assert_eq!(condition(&waiting, "Available")["reason"], "PreconditionsNotMet");
 
     // One check reads all stores.
     super::bao(&["kv", "metadata", "delete", "-mount=secret", "pull-secrets/hyperfleet-cls-of-onprem-pull-secret"])
@@ -196,7 +195,7 @@ async fn one_adapter_serves_each_cluster_at_the_store_of_its_provider() {
     }
     for (id, stored) in [("cls-of-onprem", [true, false, false]), ("cls-of-azure", [false, true, false])] {
         // The second one may be repaired before it is looked at. The number of the attempt stays.
-        player.until(id, |cluster| is_available(cluster, 1) && attempt(cluster) == Some(2)).await;
+        player.until(id, |cluster| is_available(cluster, 1) && attempt(cluster) > Some(1)).await;
         assert_eq!(fleet.is_stored(id).await, stored, "{id}");
     }
 
