@@ -1,6 +1,7 @@
 //! A rotation: new credentials for many clusters, in groups, a few at a time.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use jiff::civil::Time;
@@ -41,6 +42,9 @@ pub struct RotationPlan {
     /// The hours in which rotations of clusters begin; always without it.
     #[serde(default)]
     pub window: Option<Window>,
+    /// No more clusters begin than these calls of the registry a minute pay for, on average; as the rate allows without it.
+    #[serde(default)]
+    pub max_calls_per_minute: Option<NonZeroU32>,
     /// True if it publishes credentials that wait beside those of AMS, in place of new ones.
     #[serde(default)]
     pub from_ams: bool,
@@ -84,6 +88,8 @@ fleet_model::reasons! {
         Soaking,
         /// It is not the time of the day in which rotations of clusters begin.
         OutsideWindow,
+        /// The calls of the registry that it may make are used up for now.
+        AwaitingBudget,
         /// A cluster of a first group has failed: see it with `rotation status`, then resume or abort.
         FirstGroupFailed,
         /// More clusters have failed than are tolerated: see them with `rotation status`, then resume or abort.
@@ -172,6 +178,8 @@ pub struct Rotation {
     pub group: usize,
     /// Number of failed clusters that a person has seen and resumed over.
     pub tolerated: u64,
+    /// The time at which the calls of the clusters that were begun are paid off by its budget.
+    pub paid_off: Timestamp,
     /// The time of its start.
     pub started: Timestamp,
     /// The time of its last change.

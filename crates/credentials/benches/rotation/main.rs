@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use credentials::credential::{ClusterRef, Evidence, NodesEvidence, Policy, Record, RegistryName, Retire};
-use credentials::decide::rotation::{CALLS, rotation_eta};
+use credentials::decide::rotation::{calls, rotation_eta};
 use credentials::ledger::schema::COMPONENT;
 use credentials::ledger::{Change, Claim, Ledger, NewRotation, Outcome, Password, RotationRequest, Slot, Statement};
 use credentials::reason::Reason;
@@ -159,6 +159,7 @@ impl Fleet {
             min_success_time: SignedDuration::from_mins(15),
             progress_deadline: SignedDuration::from_hours(4),
             window: None,
+            max_calls_per_minute: None,
             from_ams: false,
         };
         let new = NewRotation { name: &self.name, registry: &self.registry, plan: &plan, groups: &[candidates] };
@@ -215,12 +216,13 @@ impl Fleet {
 
     async fn report(&self, run: &Run) {
         let counts = self.counts().await;
+        let planned = calls(&self.worker.ledger.rotation(&self.name).await.unwrap().plan);
         let state = self.world.state();
-        let calls: u64 = state.calls.values().sum();
-        let useful = calls - state.too_many - state.in_outage;
+        let made: u64 = state.calls.values().sum();
+        let useful = made - state.too_many - state.in_outage;
         println!("  succeeded, failed          {:>8} {}", counts.succeeded, counts.failed);
         println!("  most at the same time      {:>8}, resumed {} times", run.most, run.resumed);
-        println!("  calls each cluster         {:>8.1} (planned with {CALLS})", useful as f64 / self.size as f64);
+        println!("  calls each cluster         {:>8.1} (planned with {planned})", useful as f64 / self.size as f64);
         println!("  calls refused              {:>8} as too many, {} in the outage", state.too_many, state.in_outage);
         for (operation, number) in &state.calls {
             println!("    {operation:<25}{number:>8}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::budget::eta;
+use super::facts::later;
 use crate::credential::{Credential, Naming};
 use crate::reason::Reason;
 use crate::rotation::{GroupCounts, RotationPlan, RotationReason, Standing};
@@ -12,7 +13,12 @@ use crate::state::State;
 
 /// Calls of the registry that the rotation of one cluster takes: create, permit, probe, two looks at the usage of each of both
 /// credentials, the deletion and its proof.
-pub const CALLS: u64 = 9;
+const CALLS: u32 = 9;
+/// Those of a cluster that leaves AMS, whose account is there: a probe, and two looks at its usage.
+const CALLS_FROM_AMS: u32 = 3;
+
+/// The time by which the clocks of two replicas may differ.
+const SKEW: Duration = Duration::from_mins(1);
 
 /// The facts of a step.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +31,8 @@ pub struct RotationFacts<'a> {
     pub counts: &'a [GroupCounts],
     /// Number of failed clusters that a person has resumed over.
     pub tolerated: u64,
+    /// The time at which the calls of the clusters that were begun are paid off.
+    pub paid_off: Timestamp,
     /// The time.
     pub now: Timestamp,
 }
@@ -55,7 +63,7 @@ pub struct Judged {
 
 /// Returns the next step of a rotation that runs.
 pub fn rotation_step(facts: &RotationFacts<'_>) -> RotationStep {
-    let RotationFacts { plan, group, counts, tolerated, now } = *facts;
+    let RotationFacts { plan, group, counts, tolerated, paid_off, now } = *facts;
     let Some(current) = counts.get(group) else { return RotationStep::Finish };
     let is_last = group + 1 >= counts.len();
     let failed = counts.iter().map(|counts| counts.failed).sum::<u64>().saturating_sub(tolerated);
@@ -74,8 +82,50 @@ pub fn rotation_step(facts: &RotationFacts<'_>) -> RotationStep {
         _ if plan.window.is_some_and(|window| !window.contains(now)) => {
             RotationStep::Wait(RotationReason::OutsideWindow)
         }
-        (waiting, _) => RotationStep::Begin(free.min(waiting)),
+        (waiting, _) => match free.min(waiting).min(affordable(plan, paid_off, now)) {
+            0 => RotationStep::Wait(RotationReason::AwaitingBudget),
+            number => RotationStep::Begin(number),
+        },
     }
+}
+
+/// Returns the number of calls of the registry that the rotation of one cluster takes.
+pub fn calls(plan: &RotationPlan) -> u32 {
+    if plan.from_ams { CALLS_FROM_AMS } else { CALLS }
+}
+
+/// Returns the time at which the calls of further clusters are paid off.
+pub fn pay(plan: &RotationPlan, paid_off: Timestamp, clusters: u64, now: Timestamp) -> Timestamp {
+    let clusters = u32::try_from(clusters).unwrap_or(u32::MAX);
+    later(now, debt(plan, paid_off, now).saturating_add(interval(plan).saturating_mul(clusters)))
+}
+
+/// Returns the number of clusters that may begin now: what a minute pays for at most, and one where it pays for less.
+fn affordable(plan: &RotationPlan, paid_off: Timestamp, now: Timestamp) -> u64 {
+    if plan.max_calls_per_minute.is_none() {
+        return u64::MAX;
+    }
+    let free = most_debt(plan).saturating_sub(debt(plan, paid_off, now));
+    u64::try_from(free.as_micros() / interval(plan).as_micros().max(1)).unwrap_or(u64::MAX)
+}
+
+/// Returns the time in which the clusters that were begun are paid off. One that is longer than can arise, and than clocks differ, was
+/// written by a clock that is ahead, and is as good as none.
+fn debt(plan: &RotationPlan, paid_off: Timestamp, now: Timestamp) -> Duration {
+    let debt = Duration::try_from(paid_off.duration_since(now)).unwrap_or_default();
+    if debt > most_debt(plan).saturating_add(SKEW) { Duration::ZERO } else { debt }
+}
+
+/// Returns the debt after as many clusters as a minute pays for, at least one.
+fn most_debt(plan: &RotationPlan) -> Duration {
+    let at_once = plan.max_calls_per_minute.map_or(1, |per_minute| (per_minute.get() / calls(plan)).max(1));
+    interval(plan).saturating_mul(at_once)
+}
+
+/// Returns the time in which the budget pays for the calls of one cluster.
+fn interval(plan: &RotationPlan) -> Duration {
+    plan.max_calls_per_minute
+        .map_or(Duration::ZERO, |per_minute| Duration::from_mins(1) * calls(plan) / per_minute.get())
 }
 
 /// Returns the standing of a cluster that was begun, by the credential that replaces its old one.
@@ -131,8 +181,9 @@ pub fn rotation_eta(
     let concurrency = u64::from(plan.max_concurrency.max(1));
     let left = |counts: &GroupCounts| counts.waiting + counts.in_progress;
     let rounds: u64 = counts.iter().map(|counts| left(counts).div_ceil(concurrency)).sum();
-    let calls = counts.iter().map(left).sum::<u64>().saturating_mul(CALLS);
+    let calls = counts.iter().map(left).sum::<u64>().saturating_mul(calls(plan).into());
+    let per_minute = plan.max_calls_per_minute.map_or(per_minute, |most| per_minute.min(most.get()));
     let by_rate = eta(now, calls, per_minute, Duration::ZERO)?;
     let soak = each.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX));
-    Some(by_rate.max(super::facts::later(now, soak)))
+    Some(by_rate.max(later(now, soak)))
 }

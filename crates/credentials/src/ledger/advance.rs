@@ -11,6 +11,7 @@ use super::rotations::{MemberChange, counted, counting, lock_rotation, save_memb
 use super::rows::{self, COLUMNS};
 use super::write::insert;
 use crate::credential::Credential;
+use crate::decide::rotation::pay;
 use crate::decide::{Judged, RotationFacts, RotationStep, judge, move_obstacle, obstacle, rotation_step};
 use crate::rotation::{Rotation, RotationName, RotationPhase, RotationReason, Standing};
 
@@ -24,10 +25,28 @@ struct Begun {
     successor: Option<Credential>,
 }
 
+/// The clusters whose turn has come in one step.
+#[derive(Default)]
+struct Turn {
+    /// Those that were begun, or skipped.
+    handled: u64,
+    /// Those that were begun.
+    rotated: u64,
+}
+
 /// A cluster whose turn has come.
 struct Next {
     credential: Credential,
     has_successor: bool,
+}
+
+// === impl Turn ===
+
+impl Turn {
+    fn add(&mut self, standing: Standing) {
+        self.handled += 1;
+        self.rotated += u64::from(standing == Standing::InProgress);
+    }
 }
 
 // === impl Ledger ===
@@ -50,13 +69,23 @@ impl Ledger {
             Advanced { settled: settle(&mut write, &rotation, advance.now).await?, ..Advanced::default() };
         let rows::Statement { sql, parameters } = counting(&rotation);
         let counts = counted(&rotation, &write.fetch(sql, parameters).await?)?;
-        let (plan, group, tolerated) = (&rotation.plan, rotation.group, rotation.tolerated);
-        let step = rotation_step(&RotationFacts { plan, group, counts: &counts, tolerated, now: advance.now });
-        let before = (rotation.phase, rotation.reason, rotation.group);
+        let step = rotation_step(&RotationFacts {
+            plan: &rotation.plan,
+            group: rotation.group,
+            counts: &counts,
+            tolerated: rotation.tolerated,
+            paid_off: rotation.paid_off,
+            now: advance.now,
+        });
+        let before = (rotation.phase, rotation.reason, rotation.group, rotation.paid_off);
         match step {
             RotationStep::Begin(number) => {
-                advanced.begun = begin(&mut write, &rotation, number.min(BATCH), advance, fresh).await?;
+                let Turn { handled, rotated } = begin(&mut write, &rotation, number.min(BATCH), advance, fresh).await?;
+                advanced.begun = handled;
                 rotation.reason = RotationReason::Rotating;
+                if rotation.plan.max_calls_per_minute.is_some() {
+                    rotation.paid_off = pay(&rotation.plan, rotation.paid_off, rotated, advance.now);
+                }
             }
             RotationStep::NextGroup => rotation.group += 1,
             RotationStep::Wait(reason) => rotation.reason = reason,
@@ -65,7 +94,7 @@ impl Ledger {
                 (rotation.phase, rotation.reason) = (RotationPhase::Done, RotationReason::Finished);
             }
         }
-        advanced.moved = before != (rotation.phase, rotation.reason, rotation.group);
+        advanced.moved = before != (rotation.phase, rotation.reason, rotation.group, rotation.paid_off);
         if advanced.moved {
             update(&mut write, &mut rotation, advance.now).await?;
         }
@@ -97,15 +126,15 @@ async fn settle(write: &mut Transaction, rotation: &Rotation, now: Timestamp) ->
     Ok(settled)
 }
 
-/// Reserves new credentials for the next clusters of the group. Returns the number of clusters that were begun, or skipped.
+/// Reserves new credentials for the next clusters of the group.
 async fn begin(
     write: &mut Transaction,
     rotation: &Rotation,
     number: u64,
     advance: &Advance<'_>,
     fresh: &mut (dyn FnMut() -> Option<Fresh> + Send),
-) -> Result<u64, LedgerError> {
-    let mut begun = 0;
+) -> Result<Turn, LedgerError> {
+    let mut turn = Turn::default();
     let actor = format!("rotation {}", rotation.name);
     for Next { credential, has_successor } in next(write, rotation, number).await? {
         let is_move = rotation.plan.from_ams;
@@ -115,7 +144,7 @@ async fn begin(
             release(write, credential, &actor, advance.now).await?;
             let change = MemberChange { credential: id, standing: Standing::InProgress, cause };
             save_member(write, &rotation.name, &change, advance.now).await?;
-            begun += 1;
+            turn.add(Standing::InProgress);
             continue;
         }
         let (Credential { id, registry, cluster, .. }, standing) = match cause {
@@ -130,9 +159,9 @@ async fn begin(
         }
         let change = MemberChange { credential: id, standing, cause };
         save_member(write, &rotation.name, &change, advance.now).await?;
-        begun += 1;
+        turn.add(standing);
     }
-    Ok(begun)
+    Ok(turn)
 }
 
 /// Reads the clusters on their way, each with the credential that replaces its old one.

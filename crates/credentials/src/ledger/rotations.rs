@@ -19,7 +19,8 @@ use crate::rotation::{
 use crate::state::State;
 
 /// The columns that [`rotation`] reads.
-const COLUMNS: &str = "name, registry, plan, phase, reason, current_group, tolerated, history, started, updated";
+const COLUMNS: &str =
+    "name, registry, plan, phase, reason, current_group, tolerated, history, paid_off, started, updated";
 
 /// The columns of a member, in the order of [`member`].
 const MEMBER: &str = "credential, cluster, member_group, standing, cause, started, settled";
@@ -74,6 +75,7 @@ impl Ledger {
             Value::Number(0),
             Value::Number(0),
             written(&history)?,
+            now.clone(),
             now.clone(),
             now,
         ];
@@ -221,19 +223,20 @@ pub(super) async fn update(
 ) -> Result<(), LedgerError> {
     rotation.updated = now;
     let mut parameters = Parameters::default();
-    let [phase, reason, group, tolerated, history, updated, name] = [
+    let [phase, reason, group, tolerated, history, paid_off, updated, name] = [
         rows::text(rotation.phase),
         rows::text(rotation.reason),
         Value::Number(i64::try_from(rotation.group).unwrap_or(i64::MAX)),
         Value::Number(i64::try_from(rotation.tolerated).unwrap_or(i64::MAX)),
         written(&rotation.history)?,
+        micros(rotation.paid_off),
         micros(now),
         rows::text(&rotation.name),
     ]
     .map(|value| parameters.add(value));
     let sql = format!(
         "UPDATE rotations SET phase = {phase}, reason = {reason}, current_group = {group}, tolerated = {tolerated}, \
-         history = {history}, updated = {updated} WHERE name = {name}"
+         history = {history}, paid_off = {paid_off}, updated = {updated} WHERE name = {name}"
     );
     write.execute(sql, parameters).await?;
     Ok(())
@@ -317,8 +320,9 @@ fn rotation(row: &Row) -> Result<Rotation, LedgerError> {
         group: usize::try_from(number(5)?).unwrap_or(usize::MAX),
         tolerated: number(6)?,
         history: serde_json::from_str(&row.text(7)?).map_err(|_quotes| damaged("rotations.history"))?,
-        started: time(row.number(8)?)?,
-        updated: time(row.number(9)?)?,
+        paid_off: time(row.number(8)?)?,
+        started: time(row.number(9)?)?,
+        updated: time(row.number(10)?)?,
     })
 }
 

@@ -257,6 +257,7 @@ impl Leaving {
             min_success_time: SignedDuration::from_mins(10),
             progress_deadline: SignedDuration::from_hours(4),
             window: None,
+            max_calls_per_minute: None,
             from_ams: true,
         };
         let name: RotationName = "leave-ams".parse().unwrap();

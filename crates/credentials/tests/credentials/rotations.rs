@@ -1,6 +1,7 @@
 //! Rotations of many clusters: groups, concurrency, failures, requests of people, two replicas.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use credentials::credential::{Approval, ClusterRef, Credential};
@@ -62,6 +63,7 @@ impl Fleet {
             min_success_time: SignedDuration::from_mins(10),
             progress_deadline: SignedDuration::from_hours(3),
             window: None,
+            max_calls_per_minute: None,
             from_ams: false,
         };
         change(&mut plan);
@@ -205,6 +207,25 @@ async fn a_paused_rotation_begins_nothing(#[case] kind: Kind) {
     assert_eq!(new.state, State::Adopted, "what has begun is finished");
     fleet.worker.ledger.ask(&name, RotationRequest::Resume, &fleet.statement("go on")).await.unwrap();
     fleet.until(&name, RotationPhase::Done, &[]).await;
+}
+
+/// A budget of nine calls a minute pays for one cluster.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_budget_paces_a_rotation(#[case] kind: Kind) {
+    let Some(fleet) = Fleet::new(kind, 4).await else { return };
+    let name = fleet.start(0, |plan| (plan.max_concurrency, plan.max_calls_per_minute) = (4, NonZeroU32::new(9))).await;
+    while fleet.rotation(&name).await.reason != RotationReason::AwaitingBudget {
+        fleet.pass(&[]).await;
+    }
+    fleet.until(&name, RotationPhase::Done, &[]).await;
+    let members = fleet.worker.ledger.rotation_members(&name, Standing::Succeeded, 100).await.unwrap();
+    let started: BTreeSet<_> = members.iter().filter_map(|member| member.started).collect();
+    assert_eq!(started.len(), 4);
+    let gaps = started.iter().zip(started.iter().skip(1)).map(|(one, next)| next.duration_since(*one));
+    assert!(gaps.clone().all(|gap| gap >= SignedDuration::from_mins(1)), "{started:?}");
 }
 
 /// Nodes pull with the new credential of one cluster already, the other one has it in its pull secret.

@@ -61,6 +61,9 @@ pub(crate) struct RotationRules {
     /// The hours of a day, in UTC, in which rotations of clusters begin, such as `22:00-06:00`
     #[arg(long, value_name = "FROM-TO")]
     pub(crate) window: Option<Window>,
+    /// Begin no more clusters than this many calls of the registry a minute pay for; a cluster takes nine, or three from AMS
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_calls_per_minute: Option<NonZeroU32>,
 }
 
 /// Arguments of `credentials rotation start`.

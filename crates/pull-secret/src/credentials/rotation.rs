@@ -124,6 +124,7 @@ fn plan(arguments: &RotationRules) -> anyhow::Result<RotationPlan> {
         min_success_time: signed("--min-success-time", arguments.min_success_time)?,
         progress_deadline: signed("--progress-deadline", arguments.progress_deadline)?,
         window: arguments.window,
+        max_calls_per_minute: arguments.max_calls_per_minute,
         from_ams: false,
     })
 }

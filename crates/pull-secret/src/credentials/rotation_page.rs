@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use credentials::decide::rotation::{CALLS, rotation_eta};
+use credentials::decide::rotation::{calls, rotation_eta};
 use credentials::rotation::{GroupCounts, Member, Rotation, RotationName, RotationPlan};
 use daemon::output::{self, plain};
 use jiff::Timestamp;
@@ -38,7 +38,8 @@ pub(super) struct Progress<'a> {
 /// The plan of a rotation that is about to start.
 pub(super) fn proposal(proposal: &Proposal<'_>, format: OutputFormat) -> String {
     let Proposal { name, plan, counts, per_minute, each, now } = *proposal;
-    let calls = counts.iter().map(GroupCounts::all).sum::<u64>().saturating_mul(CALLS);
+    let calls = counts.iter().map(GroupCounts::all).sum::<u64>().saturating_mul(calls(plan).into());
+    let per_minute = plan.max_calls_per_minute.map_or(per_minute, |most| per_minute.min(most.get()));
     let eta = rotation_eta(plan, counts, per_minute, each, now);
     if format == OutputFormat::Json {
         let groups = groups(plan, counts);
@@ -146,9 +147,11 @@ fn groups(plan: &RotationPlan, counts: &[GroupCounts]) -> Value {
 
 fn rules(name: &RotationName, plan: &RotationPlan) -> String {
     let RotationPlan { max_concurrency, max_failures, min_success_time, progress_deadline, window, .. } = plan;
+    let budget =
+        plan.max_calls_per_minute.map(|calls| format!(", {calls} calls of the registry a minute")).unwrap_or_default();
     let window = window.map_or_else(|| "always".to_owned(), |window| format!("{window} UTC"));
     format!(
         "ROTATION    {name}\nRULES       {max_concurrency} clusters at the same time, {max_failures} may fail after the first \
-         groups\nTIMES       {min_success_time:#} of use each, {progress_deadline:#} to get there, begun: {window}\n"
+         groups{budget}\nTIMES       {min_success_time:#} of use each, {progress_deadline:#} to get there, begun: {window}\n"
     )
 }

@@ -1,5 +1,6 @@
 //! The next step of a rotation, and the standing of its clusters.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -7,6 +8,7 @@ use rstest::rstest;
 
 use super::credentials::{credential, now};
 use crate::credential::{Credential, DocumentSeen, Naming};
+use crate::decide::rotation::pay;
 use crate::decide::{Judged, RotationFacts, RotationStep, judge, obstacle, rotation_eta, rotation_step};
 use crate::reason::Reason;
 use crate::rotation::{GroupCounts, RotationPlan, RotationReason, Standing, Window};
@@ -23,6 +25,7 @@ fn plan(window: Option<&str>) -> RotationPlan {
         min_success_time: SignedDuration::from_mins(10),
         progress_deadline: SignedDuration::from_hours(1),
         window: window.map(|window| window.parse().unwrap()),
+        max_calls_per_minute: None,
         from_ams: false,
     }
 }
@@ -68,8 +71,39 @@ fn the_next_step(
     #[case] expected: RotationStep,
 ) {
     let (plan, counts) = (plan(window), [counts(first), counts(rest)]);
-    let facts = RotationFacts { plan: &plan, group, counts: &counts, tolerated, now: night() };
+    let facts = RotationFacts { plan: &plan, group, counts: &counts, tolerated, paid_off: night(), now: night() };
     assert_eq!(rotation_step(&facts), expected);
+}
+
+/// The clusters that begin at once, and the time until one more may begin after them: 9 calls each.
+#[rstest]
+#[case::all_at_once(None, 10, 0)]
+#[case::as_a_minute_pays(Some(36), 4, 15)]
+#[case::no_more_than_may_be(Some(900), 10, 0)]
+#[case::less_than_one_in_a_minute(Some(3), 1, 180)]
+fn a_budget_paces_the_beginnings(#[case] calls: Option<u32>, #[case] first: u64, #[case] wait: i64) {
+    let plan = RotationPlan { max_calls_per_minute: calls.and_then(NonZeroU32::new), ..plan(None) };
+    let counts = [counts([0, 0, 3, 0]), counts([50, 0, 0, 0])];
+    let step = |paid_off: Timestamp, seconds: i64| {
+        let now = night() + SignedDuration::from_secs(seconds);
+        rotation_step(&RotationFacts { plan: &plan, group: 1, counts: &counts, tolerated: 0, paid_off, now })
+    };
+    assert_eq!(step(night(), 0), RotationStep::Begin(first));
+    let paid_off = pay(&plan, night(), first, night());
+    if wait > 0 {
+        let waits = RotationStep::Wait(RotationReason::AwaitingBudget);
+        // To a replica whose clock is behind, it is not yet now.
+        for seconds in [-5, 0, wait - 1] {
+            assert_eq!(step(paid_off, seconds), waits);
+        }
+        assert_eq!(step(paid_off, wait), RotationStep::Begin(1));
+    }
+    if calls.is_some() {
+        let ahead = night() + SignedDuration::from_hours(6);
+        assert_eq!(step(ahead, 0), RotationStep::Begin(first), "a clock that was ahead stops nothing");
+    }
+    // A long pause pays for no more than a minute.
+    assert_eq!(step(paid_off, 24 * 60 * 60), RotationStep::Begin(first));
 }
 
 fn with(change: impl FnOnce(&mut Credential)) -> Credential {

@@ -84,6 +84,7 @@ CREATE TABLE rotations (
   current_group BIGINT NOT NULL,
   tolerated     BIGINT NOT NULL,
   history       TEXT NOT NULL,
+  paid_off      BIGINT NOT NULL,
   started       BIGINT NOT NULL,
   updated       BIGINT NOT NULL
 );

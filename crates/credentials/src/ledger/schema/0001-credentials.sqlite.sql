@@ -83,6 +83,7 @@ CREATE TABLE rotations (
   current_group INTEGER NOT NULL,
   tolerated     INTEGER NOT NULL,
   history       TEXT NOT NULL,
+  paid_off      INTEGER NOT NULL,
   started       INTEGER NOT NULL,
   updated       INTEGER NOT NULL
 ) STRICT;
