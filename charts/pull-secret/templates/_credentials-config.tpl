@@ -21,8 +21,9 @@ registries:
   {{- $files := dict }}
   {{- if or .tokenSecret (eq .type "acr") }}{{ $_ := set $files "token_file" (printf "%s/token" $folder) }}{{ end }}
   {{- if .passwordSecret }}{{ $_ := set $files "password_file" (printf "%s/password" $folder) }}{{ end }}
+  {{- if .certificateSecretName }}{{ $_ := set $files "cert_file" (printf "%s/tls.crt" $folder) }}{{ $_ := set $files "key_file" (printf "%s/tls.key" $folder) }}{{ end }}
   {{- if .caConfigMap }}{{ $_ := set $files "ca_file" (printf "%s/ca.crt" $folder) }}{{ end }}
-  - {{- merge $files (omit . "tokenSecret" "passwordSecret" "caConfigMap") | toYaml | nindent 4 }}
+  - {{- merge $files (omit . "tokenSecret" "passwordSecret" "certificateSecretName" "caConfigMap") | toYaml | nindent 4 }}
   {{- end }}
 {{- end }}
 {{- if .Values.credentials.httpApi.enabled }}
@@ -44,7 +45,7 @@ metrics: {host: 0.0.0.0}
 {{- $url := urlParse .url -}}
 {{- $ports = append $ports ((splitList ":" $url.host | rest | first) | default (ternary "443" "80" (eq $url.scheme "https"))) -}}
 {{- if .host }}{{ $ports = append $ports ((splitList ":" .host | rest | first) | default "443") }}{{ end -}}
-{{- if has .type (list "acr" "ecr" "gar") }}{{ $ports = append $ports "443" }}{{ end -}}
+{{- if has .type (list "acr" "ecr" "gar" "red_hat") }}{{ $ports = append $ports "443" }}{{ end -}}
 {{- with .token_url }}{{ $ports = append $ports ((splitList ":" (urlParse .).host | rest | first) | default "443") }}{{ end -}}
 {{- end -}}
 {{- range $ports | uniq }}

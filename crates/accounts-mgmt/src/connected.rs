@@ -26,6 +26,7 @@ impl Connected {
                 authorities: "the certificate authorities of AMS",
                 is_plain,
                 ca_file: settings.ca_file.clone(),
+                certificate: None,
                 user_agent: format!("{PULL_SECRET}/{}", env!("CARGO_PKG_VERSION")),
                 connect_timeout: settings.call_timeout,
             };

@@ -1,5 +1,6 @@
 //! The registries that the service can be configured for, behind one type.
 
+use daemon::connections::ClientCertificate;
 use jiff::Timestamp;
 use registry_account::contract::{
     Account, Capabilities, Credential, ListedAccounts, Login, NewAccount, Registry, Usage,
@@ -9,6 +10,7 @@ use registry_account::name::{AccountName, Image};
 use registry_account::probe::Finding;
 use registry_account::{
     AcrRegistry, AcrSettings, GarRegistry, GarSettings, HarborRegistry, HarborSettings, QuayRegistry, QuaySettings,
+    RedHatRegistry, RedHatSettings,
 };
 #[cfg(feature = "ecr")]
 use registry_account::{EcrRegistry, EcrSettings};
@@ -27,6 +29,8 @@ pub enum ClientSettings {
     Harbor(HarborSettings),
     /// Quay.
     Quay(QuaySettings),
+    /// Red Hat's registries.
+    RedHat(RedHatSettings),
 }
 
 /// A registry of one of the kinds.
@@ -43,6 +47,8 @@ pub enum AnyRegistry {
     Harbor(HarborRegistry),
     /// Quay.
     Quay(QuayRegistry),
+    /// Red Hat's registries.
+    RedHat(RedHatRegistry),
 }
 
 // === impl ClientSettings ===
@@ -57,6 +63,7 @@ impl ClientSettings {
             Self::Gar(settings) => settings.host(),
             Self::Harbor(settings) => settings.host(),
             Self::Quay(settings) => settings.host(),
+            Self::RedHat(settings) => &settings.host,
         }
     }
 
@@ -69,6 +76,15 @@ impl ClientSettings {
             Self::Gar(settings) => settings.calls_per_minute,
             Self::Harbor(settings) => settings.calls_per_minute,
             Self::Quay(settings) => settings.calls_per_minute,
+            Self::RedHat(settings) => settings.calls_per_minute,
+        }
+    }
+
+    /// Returns the certificate by which the registry knows the client.
+    pub fn certificate(&self) -> Option<&ClientCertificate> {
+        match self {
+            Self::RedHat(settings) => Some(&settings.certificate),
+            _ => None,
         }
     }
 
@@ -85,6 +101,7 @@ impl ClientSettings {
             Self::Gar(settings) => GarRegistry::connect(settings.clone()).map(AnyRegistry::Gar),
             Self::Harbor(settings) => HarborRegistry::connect(settings.clone()).map(AnyRegistry::Harbor),
             Self::Quay(settings) => QuayRegistry::connect(settings.clone()).map(AnyRegistry::Quay),
+            Self::RedHat(settings) => RedHatRegistry::connect(settings.clone()).map(AnyRegistry::RedHat),
         }
     }
 }
@@ -99,6 +116,7 @@ macro_rules! delegate {
             AnyRegistry::Gar($registry) => $call,
             AnyRegistry::Harbor($registry) => $call,
             AnyRegistry::Quay($registry) => $call,
+            AnyRegistry::RedHat($registry) => $call,
         }
     };
 }

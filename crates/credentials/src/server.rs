@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daemon::certificates::Certificates;
+use daemon::connections::ClientCertificate;
 use daemon::environment::Environment;
 use daemon::log::{AUDIT, causes};
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
-use daemon::serve::Endpoint;
+use daemon::serve::{Endpoint, expose_client};
 use database::sealed::Keyring;
 use futures_util::future::join_all;
 use hyperfleet_client::Client;
@@ -112,6 +113,12 @@ impl Server {
         let clusters = ApiClusters::new(client.clone(), CLUSTER_TIMEOUT, closing.clone());
         let worker = Worker { name: replica, ledger, registries, clusters, sources, lease: LEASE };
         let certificates = Certificates::register(&mut registry);
+        for planned in &plan.registries {
+            if let Some(ClientCertificate { cert_file, key_file }) = planned.client.certificate() {
+                let setting = format!("registries.{}.cert_file", planned.name);
+                expose_client(setting, cert_file, key_file, &certificates);
+            }
+        }
         let directory = ApiListener::directory(&client, closing.clone());
         let api = ApiListener::prepare(&plan, &worker, directory, metrics.clone(), &certificates).await?;
         let (health, scraped) = (&plan.settings.health, &plan.settings.metrics);

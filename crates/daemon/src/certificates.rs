@@ -1,5 +1,6 @@
 //! The certificates that a program uses, and the metric by which their end is seen before it comes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +26,7 @@ pub struct Certificates(Arc<Mutex<Vec<Certificate>>>);
 
 #[derive(Debug)]
 struct Certificate {
-    name: &'static str,
+    name: Cow<'static, str>,
     source: Arc<dyn Expires>,
 }
 
@@ -56,12 +57,13 @@ impl Certificates {
     pub fn add_client(&self, name: &'static str, pem: &str) {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok();
         if let Some(expiry) = certificate.and_then(|certificate| not_after(&certificate)) {
-            self.add(Certificate { name, source: Arc::new(Fixed(expiry)) });
+            self.add(Certificate { name: name.into(), source: Arc::new(Fixed(expiry)) });
         }
     }
 
-    pub(crate) fn add_server(&self, source: Arc<dyn Expires>) {
-        self.add(Certificate { name: "server", source });
+    /// Adds a certificate that is replaced while it is in use; `name` is that of the setting it comes from.
+    pub(crate) fn add_replaced(&self, name: Cow<'static, str>, source: Arc<dyn Expires>) {
+        self.add(Certificate { name, source });
     }
 
     fn add(&self, certificate: Certificate) {
@@ -80,7 +82,7 @@ impl Collector for Certificates {
         let mut series = encoder.encode_descriptor(metric.name, &help, Some(&Unit::Seconds), MetricType::Gauge)?;
         for Certificate { name, source } in certificates.iter() {
             if let Some(expiry) = source.expiry() {
-                series.encode_family(&[("certificate", *name)])?.encode_gauge(&expiry)?;
+                series.encode_family(&[("certificate", name.as_ref())])?.encode_gauge(&expiry)?;
             }
         }
         Ok(())

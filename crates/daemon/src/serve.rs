@@ -27,7 +27,7 @@ pub use body::read_limited;
 pub use expiry::certificate_expiry;
 pub use limits::ConnectionLimits;
 pub use options::ServeOptions;
-pub use tls::{TlsError, tls};
+pub use tls::{TlsError, expose_client, tls};
 
 /// The address of a connection's other end, an extension of each of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

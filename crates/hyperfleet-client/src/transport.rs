@@ -53,6 +53,7 @@ impl Transport {
             authorities: "the API's certificate authorities",
             is_plain: settings.base_url.is_plain(),
             ca_file: settings.ca_file.clone(),
+            certificate: None,
             user_agent: settings.user_agent.clone(),
             connect_timeout: settings.attempt_timeout,
         };

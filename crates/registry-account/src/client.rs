@@ -7,7 +7,7 @@ use daemon::calls::CallLog;
 use daemon::causes;
 use daemon::connections::{Connections, Server};
 use daemon::endpoint::EndpointUrl;
-use daemon::exchange::{Answered, Exchange};
+use daemon::exchange::{Answered, Exchange, Unanswered};
 use fleet_model::names::client::{PULL_SECRET, REGISTRY_PROBE};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
@@ -15,6 +15,8 @@ use secrecy::zeroize::Zeroizing;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 
+#[cfg(any(feature = "harbor", feature = "quay", feature = "red_hat"))]
+use crate::contract::NewAccount;
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::probe::{Gate, Prober, ProberSettings};
@@ -81,11 +83,15 @@ pub(crate) fn host_of_images<'a>(address: &'a EndpointUrl, host: Option<&'a Stri
 
 impl Client {
     pub(crate) fn new(api: Api) -> Result<Self, AccountError> {
-        let address = api.address.as_str();
+        let (address, certificate) = (api.address.as_str(), api.identity.certificate());
         let server = Server {
-            authorities: "the certificate authorities of the registry",
+            authorities: match &certificate {
+                Some(_) => "the client's certificate or the certificate authorities of the registry",
+                None => "the certificate authorities of the registry",
+            },
             is_plain: api.address.plain_host().is_some(),
             ca_file: api.ca_file.clone(),
+            certificate,
             user_agent: format!("{PULL_SECRET}/{}", env!("CARGO_PKG_VERSION")),
             connect_timeout: api.call_timeout,
         };
@@ -129,6 +135,17 @@ impl Call<'_> {
     #[cfg(feature = "acr")]
     pub(crate) fn until(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// Checks the length of an account's description, in characters.
+    #[cfg(any(feature = "harbor", feature = "quay", feature = "red_hat"))]
+    pub(crate) fn check_description(&self, new: &NewAccount, longest: usize) -> Result<(), AccountError> {
+        let length = new.description.chars().count();
+        if length <= longest {
+            return Ok(());
+        }
+        let detail = format!("the description has {length} characters; {longest} are allowed");
+        Err(self.failed(ErrorKind::Invalid).with_detail(detail))
     }
 
     /// Returns an error of this operation.
@@ -182,8 +199,21 @@ impl Call<'_> {
                 let status = StatusCode::from_u16(status).map_err(|_error| self.unreadable())?;
                 Ok(Answer { status, body, headers })
             }
-            Err(unanswered) => Err(unanswered.into_error(self.failed(ErrorKind::Unavailable))),
+            Err(unanswered) => Err(self.unanswered(unanswered)),
         }
+    }
+}
+
+impl Call<'_> {
+    /// Returns the error of a request without an answer. A server that refuses the client's certificate ends the connection.
+    fn unanswered(&self, unanswered: Unanswered) -> AccountError {
+        let error = unanswered.into_error(self.failed(ErrorKind::Unavailable));
+        let Api { identity, remedies, .. } = &self.client.api;
+        let is_refused = error.detail.as_ref().is_some_and(|detail| detail.contains("received fatal alert"));
+        if is_refused && identity.certificate().is_some() {
+            return AccountError { hint: Some(remedies.unauthenticated.clone()), ..error };
+        }
+        error
     }
 }
 

@@ -72,7 +72,8 @@ pub trait Registry: Send + Sync {
     fn delete(&self, name: &AccountName) -> impl Future<Output = Result<bool, AccountError>> + Send;
 
     /// Lists the accounts: one page of the registry's largest size in one call. `page` is [`ListedAccounts::next`] of the
-    /// page before; `None` asks for the first. A list may lag behind creations and deletions.
+    /// page before; `None` asks for the first. A list may lag behind creations and deletions. Where accounts cannot be listed, see
+    /// [`Capabilities::lists`], the identity is proven, and no account returned.
     fn list(&self, page: Option<&str>) -> impl Future<Output = Result<ListedAccounts, AccountError>> + Send;
 }
 
@@ -87,6 +88,8 @@ pub struct Capabilities {
     pub new_accounts_pull: bool,
     /// The times at which a password can be read.
     pub passwords: Passwords,
+    /// The accounts that [`Registry::list`] lists.
+    pub lists: Lists,
     /// True if the registry tells who has used an account.
     pub usage_log: bool,
     /// The effect of [`Registry::disable`].
@@ -120,6 +123,15 @@ pub enum Passwords {
     Kept,
     /// Only in the answer that makes it. An account whose password did not arrive gets another one.
     ShownOnce,
+}
+
+/// The accounts that a registry lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// All.
+    All,
+    /// None: accounts are found by their names alone, or there are none.
+    Nothing,
 }
 
 /// The effect of disabling an account.

@@ -21,9 +21,10 @@ use serde_json::json;
 
 use crate::client::{Api, Call, Client, Remedies};
 use crate::contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
-    Usage,
+    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Lists, Login, NewAccount, Passwords,
+    Registry, Usage,
 };
+use crate::description::{MARK, marked};
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::name::{AccountName, Image};
@@ -145,15 +146,11 @@ impl HarborRegistry {
     }
 
     fn check(&self, call: &Call<'_>, new: &NewAccount) -> Result<(), AccountError> {
-        let (length, longest) = (new.description.chars().count(), self.capabilities().max_description);
-        let invalid = |detail: String| Err(call.failed(ErrorKind::Invalid).with_detail(detail));
-        if length > longest {
-            return invalid(format!("the description has {length} characters; {longest} are allowed"));
-        }
-        if new.name.as_str().len() > self.capabilities().max_name_bytes {
-            return invalid(format!(
-                "the name has more than {MAX_NAME} characters with its project; use a shorter prefix"
-            ));
+        let Capabilities { max_description, max_name_bytes, .. } = self.capabilities();
+        call.check_description(new, max_description)?;
+        if new.name.as_str().len() > max_name_bytes {
+            let detail = format!("the name has more than {MAX_NAME} characters with its project; use a shorter prefix");
+            return Err(call.failed(ErrorKind::Invalid).with_detail(detail));
         }
         Ok(())
     }
@@ -167,12 +164,13 @@ impl Registry for HarborRegistry {
             expires: true,
             new_accounts_pull: true,
             passwords: Passwords::ShownOnce,
+            lists: Lists::All,
             usage_log: true,
             disables: Disables::Reversibly,
             token_life: self.settings.token_life,
             calls_per_minute: self.settings.calls_per_minute,
             max_name_bytes: MAX_NAME.saturating_sub(self.settings.project.as_str().len()).saturating_sub(1),
-            max_description: MAX_DESCRIPTION.saturating_sub(wire::MARK),
+            max_description: MAX_DESCRIPTION.saturating_sub(MARK),
         }
     }
 
@@ -189,7 +187,7 @@ impl Registry for HarborRegistry {
     async fn create(&self, new: &NewAccount) -> Result<Credential, AccountError> {
         let call = self.call(Operation::Create, &new.name);
         self.check(&call, new)?;
-        let description = wire::description(&new.description, new.credential);
+        let description = marked(&new.description, new.credential);
         let body = wire::new_robot(&new.name, &description, &self.settings.project);
         let request = Request::new("create_robot", Method::POST, "robots".to_owned()).with_body(&body);
         let answer = call.send(&request).await?;

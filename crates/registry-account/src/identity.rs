@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use daemon::connections::ClientCertificate;
 #[cfg(feature = "gar")]
 use google_cloud_auth::credentials::{CacheableResource, Credentials};
 use http::header::AUTHORIZATION;
@@ -46,6 +47,9 @@ pub(crate) enum Identity {
     /// An identity at Google Cloud.
     #[cfg(feature = "gar")]
     Google(Credentials),
+    /// A client's certificate, which its connections show.
+    #[cfg(feature = "red_hat")]
+    Certificate(ClientCertificate),
     /// A role at AWS, which signs each request.
     #[cfg(feature = "ecr")]
     Aws(Signer),
@@ -87,12 +91,23 @@ impl Identity {
         }
     }
 
+    /// Returns the certificate that connections show.
+    pub(crate) fn certificate(&self) -> Option<ClientCertificate> {
+        match self {
+            #[cfg(feature = "red_hat")]
+            Self::Certificate(certificate) => Some(certificate.clone()),
+            _ => None,
+        }
+    }
+
     /// Returns the headers that prove the identity for a request, as it is now.
     #[cfg_attr(not(feature = "ecr"), expect(unused_variables, reason = "AWS alone signs requests"))]
     pub(crate) async fn headers(&self, request: &Request, url: &str) -> Result<HeaderMap, Unproved> {
         let (text, noun) = match self {
             #[cfg(feature = "acr")]
             Self::InBody => return Ok(HeaderMap::new()),
+            #[cfg(feature = "red_hat")]
+            Self::Certificate(_) => return Ok(HeaderMap::new()),
             #[cfg(feature = "gar")]
             Self::Google(credentials) => return of_google(credentials).await,
             #[cfg(feature = "ecr")]

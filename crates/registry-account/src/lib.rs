@@ -1,4 +1,5 @@
-//! Accounts at image registries: one contract; in memory and, with a feature each, Amazon's, Azure's and Google's registries, Harbor and Quay. Probes of credentials.
+//! Accounts at image registries: one contract; in memory and, with a feature each, Amazon's, Azure's and Google's registries, Harbor, Quay and
+//! Red Hat's. Probes of credentials.
 //!
 //! [`Registry`] is the contract. No method retries: [`AccountError`] states if another attempt may help, and each call leads
 //! to the same state when it is repeated. [`probe`] tries a credential at its registry as a node would; it needs no account.
@@ -17,8 +18,8 @@
 //! | A probe goes only to allowed addresses, and quotes nothing. | `crates/global-pull-secret/tests/controller/probing.rs` |
 //! | A probe tells a credential without permission from one that pulls. | `tests/registry/probing.rs` |
 //!
-//! `docs/guides/registries` describes the set-up of each: an organization at Quay, a project at Harbor, an identity whose tokens are
-//! minted at the clouds'.
+//! `docs/guides/registries` describes the set-up of each: an organization at Quay, a project at Harbor, a partner at Red Hat, an
+//! identity whose tokens are minted at the clouds'.
 //!
 //! ```
 //! use registry_account::{AccountName, MemoryRegistry, NewAccount, Registry as _};
@@ -42,6 +43,8 @@ pub mod acr;
 #[cfg(feature = "client")]
 mod client;
 pub mod contract;
+#[cfg(any(feature = "harbor", feature = "red_hat"))]
+mod description;
 #[cfg(feature = "ecr")]
 pub mod ecr;
 pub mod error;
@@ -56,6 +59,8 @@ pub mod name;
 pub mod probe;
 #[cfg(feature = "quay")]
 pub mod quay;
+#[cfg(feature = "red_hat")]
+pub mod red_hat;
 #[cfg(any(feature = "acr", feature = "ecr"))]
 mod refusals;
 #[cfg(feature = "client")]
@@ -66,7 +71,7 @@ pub mod tokens;
 #[cfg(feature = "acr")]
 pub use acr::{AcrRegistry, AcrSettings};
 pub use contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Login, NewAccount,
+    Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Lists, Login, NewAccount,
     Passwords, Registry, Usage,
 };
 #[cfg(feature = "ecr")]
@@ -82,3 +87,5 @@ pub use memory::{Fault, MemoryRegistry, Visit};
 pub use name::{AccountName, CredentialId, Image, InvalidName, NamePrefix, Reference, Repository};
 #[cfg(feature = "quay")]
 pub use quay::{Issuer, OrganizationName, QuayRegistry, QuaySettings, TeamName};
+#[cfg(feature = "red_hat")]
+pub use red_hat::{Partner, RedHatRegistry, RedHatSettings};

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Login, NewAccount,
+    Account, Capabilities, Credential, Disables, Identities, ListedAccount, ListedAccounts, Lists, Login, NewAccount,
     Passwords, Registry, Usage,
 };
 use crate::error::{AccountError, ErrorKind, Operation};
@@ -213,6 +213,7 @@ impl Registry for MemoryRegistry {
             expires: has_tokens,
             new_accounts_pull: has_tokens,
             passwords: if has_tokens { Passwords::ShownOnce } else { Passwords::Kept },
+            lists: if has_tokens { Lists::Nothing } else { Lists::All },
             usage_log: !has_tokens,
             disables: if has_tokens { Disables::Never } else { Disables::ForGood },
             token_life: if has_tokens { Duration::ZERO } else { TOKEN_LIFE },

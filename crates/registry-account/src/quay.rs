@@ -22,8 +22,8 @@ use serde_json::json;
 
 use crate::client::{Answer, Api, Call, Client};
 use crate::contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
-    Usage,
+    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Lists, Login, NewAccount, Passwords,
+    Registry, Usage,
 };
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
@@ -121,13 +121,10 @@ impl QuayRegistry {
     }
 
     fn check(&self, call: &Call<'_>, new: &NewAccount) -> Result<(), AccountError> {
-        let length = new.description.chars().count();
-        let invalid = |detail: String| Err(call.failed(ErrorKind::Invalid).with_detail(detail));
-        if length > MAX_DESCRIPTION {
-            return invalid(format!("the description has {length} characters; {MAX_DESCRIPTION} are allowed"));
-        }
+        call.check_description(new, MAX_DESCRIPTION)?;
         if self.login(&new.name).len() > MAX_LOGIN {
-            return invalid(format!("the login has more than {MAX_LOGIN} characters; use a shorter prefix"));
+            let detail = format!("the login has more than {MAX_LOGIN} characters; use a shorter prefix");
+            return Err(call.failed(ErrorKind::Invalid).with_detail(detail));
         }
         Ok(())
     }
@@ -141,6 +138,7 @@ impl Registry for QuayRegistry {
             expires: false,
             new_accounts_pull: false,
             passwords: Passwords::Kept,
+            lists: Lists::All,
             usage_log: true,
             // By another password, which is given to no one.
             disables: Disables::ForGood,

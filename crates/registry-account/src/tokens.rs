@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::contract::{
-    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Login, NewAccount, Passwords, Registry,
-    Usage,
+    Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Lists, Login, NewAccount, Passwords,
+    Registry, Usage,
 };
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::name::{AccountName, Image};
@@ -67,6 +67,7 @@ impl<M: Mint> Registry for TokenRegistry<M> {
             expires: true,
             new_accounts_pull: true,
             passwords: Passwords::ShownOnce,
+            lists: Lists::Nothing,
             usage_log: false,
             disables: Disables::Never,
             token_life: self.mint.bearer_life(),

@@ -14,7 +14,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-mod certificate;
 mod engine;
 mod entra;
 mod faults;
@@ -26,8 +25,8 @@ mod rest;
 mod settings;
 mod state;
 
+use crate::certificates::{Authority, Clients};
 use crate::serving::{Running, Serving};
-use certificate::Certificate;
 use engine::Engine;
 
 pub use crate::scripted::ParseFaultError;
@@ -49,15 +48,16 @@ pub struct KeyVault {
 impl KeyVault {
     /// Makes a certificate, listens, and serves in a task of its own.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        let Certificate { tls, authority } = Certificate::make()?;
+        let authority = Authority::make("Key Vault emulator")?;
+        let tls = authority.server(Clients::Any)?;
         let engine = Arc::new(Engine::new(&settings, jiff::Timestamp::now));
         let fail = |source| StartError::Listen { address: settings.listen, source };
         let serving = Serving::listen(settings.listen).await.map_err(fail)?;
         let served = Arc::clone(&engine);
-        let running = serving.start_secured(tls, rest::TOKEN_PATH, move |connection, request| {
+        let running = serving.start_secured(tls, Some(rest::TOKEN_PATH), move |connection, request| {
             rest::serve(Arc::clone(&served), connection, request)
         });
-        Ok(Self { engine, authority, running })
+        Ok(Self { engine, authority: authority.pem, running })
     }
 
     /// The address that it listens on.

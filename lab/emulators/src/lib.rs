@@ -6,6 +6,7 @@
 pub mod accounts_mgmt;
 mod basic;
 mod browser_guard;
+mod certificates;
 mod connections;
 mod folder;
 pub mod harbor;
@@ -14,6 +15,7 @@ pub mod key_vault;
 pub mod kubernetes;
 pub mod quay;
 pub mod real_registry;
+pub mod red_hat;
 mod responses;
 mod scripted;
 pub mod secret_manager;

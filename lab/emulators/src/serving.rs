@@ -73,15 +73,15 @@ impl Serving {
         run(address, kill.clone(), Listening::new(self.listener, kill), form, answer)
     }
 
-    /// Does so over TLS, and takes forms at the paths that end in `form`.
-    pub(crate) fn start_secured<A, F>(self, tls: Arc<ServerConfig>, form: &'static str, answer: A) -> Running
+    /// Does so over TLS.
+    pub(crate) fn start_secured<A, F>(self, tls: Arc<ServerConfig>, form: Option<&'static str>, answer: A) -> Running
     where
         A: Fn(Connection, Request<Body>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
     {
         let (address, kill) = (self.address, CancellationToken::new());
         let listening = Secured::new(Listening::new(self.listener, kill.clone()), TlsAcceptor::from(tls));
-        run(address, kill, listening, Some(form), answer)
+        run(address, kill, listening, form, answer)
     }
 }
 

@@ -9,7 +9,7 @@ use credentials::credential::{ClusterRef, Proof};
 use credentials::run::{ClusterError, Clusters, Document, Entry, Look, Looking};
 use fleet_model::Generation;
 use jiff::{SignedDuration, Timestamp};
-use registry_account::contract::{Capabilities, Disables, Identities, ListedAccounts, Passwords};
+use registry_account::contract::{Capabilities, Disables, Identities, ListedAccounts, Lists, Passwords};
 use registry_account::probe::{Cause, Finding, Place, Verdict};
 use registry_account::{
     Account, AccountError, AccountName, Credential, ErrorKind, Image, Login, NewAccount, Operation, Registry, Usage,
@@ -152,6 +152,7 @@ impl Registry for World {
             expires: false,
             new_accounts_pull: false,
             passwords: Passwords::Kept,
+            lists: Lists::All,
             usage_log: true,
             disables: Disables::Never,
             token_life: Duration::from_hours(1),

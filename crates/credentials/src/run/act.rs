@@ -95,7 +95,8 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             let (credential, registry) = (self.credential.id, &self.credential.registry);
             tracing::warn!(%credential, %registry, "a probe was not served: {finding}; retrying");
         }
-        of_probe(finding, self.credential.record.attempts)?;
+        let has_ended = self.credential.record.expires.is_some_and(|end| end <= self.now) && !self.is_token();
+        of_probe(finding, self.credential.record.attempts, has_ended)?;
         let mut effect = self.effect();
         effect.record.probed = Some(self.now);
         Ok(effect)

@@ -136,10 +136,11 @@ pub(super) fn of_cluster(error: &ClusterError) -> Trouble {
     }
 }
 
-/// Judges the probe of a new credential.
-pub(super) fn of_probe(finding: Finding, attempts: u32) -> Result<(), Trouble> {
+/// Judges the probe of a new credential. One whose password has ended, in the pool, gives way to another.
+pub(super) fn of_probe(finding: Finding, attempts: u32, has_ended: bool) -> Result<(), Trouble> {
     match finding.verdict {
         Verdict::Pulls => Ok(()),
+        Verdict::Refused if has_ended => Err(Trouble::GiveUp(Reason::LoginRefused)),
         Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
         Verdict::Refused if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::LoginRefused)),
         Verdict::Refused => Err(Trouble::slowly(Reason::LoginRefused)),
@@ -162,4 +163,29 @@ pub(super) fn of_refusal(finding: Finding, was_proven: bool) -> Result<(), Troub
 /// Returns a login whose password is not needed, to compare users by.
 pub(super) fn user_only(username: String) -> Login {
     Login { username, password: String::new().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use registry_account::probe::{Cause, Place};
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::pulls(Verdict::Pulls, 0, true, None)]
+    #[case::ended(Verdict::Refused, 0, true, Some(Trouble::GiveUp(Reason::LoginRefused)))]
+    #[case::early(Verdict::Refused, 0, false, Some(Trouble::soon(Reason::LoginRefused)))]
+    #[case::late(Verdict::Refused, EARLY_PROBES, false, Some(Trouble::slowly(Reason::LoginRefused)))]
+    #[case::no_answer(Verdict::Inconclusive, 0, true, Some(Trouble::soon(Reason::Retrying)))]
+    #[case::not_permitted(Verdict::NotPermitted, 0, true, Some(Trouble::soon(Reason::PullNotPermitted)))]
+    fn a_probe_is_judged(
+        #[case] verdict: Verdict,
+        #[case] attempts: u32,
+        #[case] has_ended: bool,
+        #[case] expected: Option<Trouble>,
+    ) {
+        let finding = Finding { verdict, place: Place::TokenEndpoint, cause: Cause::NoProof };
+        assert_eq!(of_probe(finding, attempts, has_ended).err(), expected);
+    }
 }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use daemon::connections::ClientCertificate;
 use daemon::endpoint::EndpointUrl;
-use registry_account::{AcrSettings, GarSettings, HarborSettings, IdentitySecret, QuaySettings, RobotPrefix};
+use registry_account::{
+    AcrSettings, GarSettings, HarborSettings, IdentitySecret, QuaySettings, RedHatSettings, RobotPrefix,
+};
 #[cfg(feature = "ecr")]
 use registry_account::{EcrSettings, ecr::Region};
 
@@ -17,6 +20,12 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const CALLS_PER_MINUTE: u32 = 60;
 /// Life of Harbor's bearer tokens where none is given: Harbor's own default.
 const TOKEN_LIFE: Duration = Duration::from_mins(30);
+/// Host of Red Hat's images where none is given.
+const RED_HAT_HOST: &str = "registry.redhat.io";
+/// Calls a minute at Red Hat where none are given.
+const RED_HAT_CALLS_PER_MINUTE: u32 = 120;
+/// Life of Red Hat's bearer tokens where none is given: more than Red Hat's own, which it does not state.
+const RED_HAT_TOKEN_LIFE: Duration = Duration::from_hours(1);
 /// Life of the tokens of Google Artifact Registry where none is given.
 const GAR_TOKEN_LIFE: Duration = Duration::from_hours(1);
 /// The longest life of those.
@@ -59,6 +68,7 @@ impl RegistrySettings {
             RegistryKind::Gar => self.gar(checks, address),
             RegistryKind::Harbor => self.harbor(checks, address),
             RegistryKind::Quay => self.quay(checks, address),
+            RegistryKind::RedHat => self.red_hat(checks, address),
         }
     }
 
@@ -190,8 +200,31 @@ impl RegistrySettings {
         }))
     }
 
-    fn own_keys(&self) -> [OwnKey; 14] {
-        use RegistryKind::{Acr, Ecr, Gar, Harbor, Quay};
+    fn red_hat(&self, checks: &mut Checks<'_>, address: Option<EndpointUrl>) -> Option<ClientSettings> {
+        let partner = checks.required("partner", self.partner.as_ref(), "the partner that owns the accounts");
+        let cert_file = checks.given("cert_file", self.cert_file.as_ref(), "the file with the client's certificate");
+        let key_file = checks.given("key_file", self.key_file.as_ref(), "the file with the key of the certificate");
+        let token_life = checks.duration("token_life", self.token_life.as_ref(), RED_HAT_TOKEN_LIFE);
+        let (longest, length) =
+            (RedHatSettings::MAX_DESCRIPTION, self.description.as_ref().map(|it| it.chars().count()));
+        if length.is_some_and(|length| length > longest) {
+            checks.fault("description", format!("at Red Hat, must be {longest} characters at most"));
+        }
+        Some(ClientSettings::RedHat(RedHatSettings {
+            address: address?,
+            host: self.host.clone().unwrap_or_else(|| RED_HAT_HOST.to_owned()),
+            partner: partner?,
+            certificate: ClientCertificate { cert_file: cert_file?.clone(), key_file: key_file?.clone() },
+            token_life,
+            ca_file: self.ca_file.clone(),
+            call_timeout: CALL_TIMEOUT,
+            calls_per_minute: self.calls_per_minute.unwrap_or(RED_HAT_CALLS_PER_MINUTE),
+            calls: None,
+        }))
+    }
+
+    fn own_keys(&self) -> [OwnKey; 17] {
+        use RegistryKind::{Acr, Ecr, Gar, Harbor, Quay, RedHat};
         let own = |kinds, key, is_given| OwnKey { kinds, key, is_given };
         [
             own(&[Acr], "tenant_id", self.tenant_id.is_some()),
@@ -201,13 +234,16 @@ impl RegistrySettings {
             own(&[Ecr], "region", self.region.is_some()),
             own(&[Ecr], "role", self.role.is_some()),
             own(&[Gar], "service_account", self.service_account.is_some()),
-            own(&[Gar, Harbor], "token_life", self.token_life.is_some()),
+            own(&[Gar, Harbor, RedHat], "token_life", self.token_life.is_some()),
             own(&[Harbor], "project", self.project.is_some()),
             own(&[Harbor], "username", self.username.is_some()),
             own(&[Harbor], "password_file", self.password_file.is_some()),
             own(&[Harbor], "robot_prefix", self.robot_prefix.is_some()),
             own(&[Quay], "organization", self.organization.is_some()),
             own(&[Quay], "team", self.team.is_some()),
+            own(&[RedHat], "partner", self.partner.is_some()),
+            own(&[RedHat], "cert_file", self.cert_file.is_some()),
+            own(&[RedHat], "key_file", self.key_file.is_some()),
         ]
     }
 }

@@ -31,6 +31,15 @@ pub struct RegistrySettings {
     /// Host of images, if it is another one than the address's: the key in `auths`.
     #[serde(default)]
     pub host: Option<String>,
+    /// Red Hat: the partner that owns the accounts.
+    #[serde(default)]
+    pub partner: Option<String>,
+    /// Red Hat: file with the client's certificate, PEM; read again when it is replaced.
+    #[serde(default)]
+    pub cert_file: Option<PathBuf>,
+    /// Red Hat: file with the key of that certificate, PEM.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
     /// Quay: the organization that owns the accounts.
     #[serde(default)]
     pub organization: Option<String>,
@@ -53,7 +62,7 @@ pub struct RegistrySettings {
     /// Harbor: the beginning of the names of robots, `robot$` by default.
     #[serde(default)]
     pub robot_prefix: Option<String>,
-    /// Harbor: life of bearer tokens, `30m` by default. Google Artifact Registry: life of the tokens that are minted, `1h` by
+    /// Harbor and Red Hat: life of bearer tokens, `30m` and `1h` by default. Google Artifact Registry: life of the tokens that are minted, `1h` by
     /// default.
     #[serde(default)]
     pub token_life: Option<String>,
@@ -114,6 +123,8 @@ pub enum RegistryKind {
     Harbor,
     /// Quay: quay.io, or Red Hat Quay.
     Quay,
+    /// Red Hat's registries, such as registry.redhat.io.
+    RedHat,
 }
 
 /// A registry, checked.
@@ -217,6 +228,7 @@ impl fmt::Display for RegistryKind {
             Self::Gar => "gar",
             Self::Harbor => "harbor",
             Self::Quay => "quay",
+            Self::RedHat => "red_hat",
         })
     }
 }

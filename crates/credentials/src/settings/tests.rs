@@ -18,6 +18,12 @@ const HARBOR: &str = "{name: harbor, type: harbor, url: https://harbor.example.c
 const GAR: &str = "{name: gar, type: gar, url: https://europe-west1-docker.pkg.dev, \
                    service_account: puller@fleet.iam.gserviceaccount.com, image: 'fleet/release/image:4.19'}";
 
+const RED_HAT: &str = "{name: red-hat, type: red_hat, url: https://api.access.redhat.com/management/v1, partner: hyperfleet, \
+                       cert_file: /run/red-hat/tls.crt, key_file: /run/red-hat/tls.key, image: ubi9/ubi-minimal}";
+/// A description of 200 characters.
+const LONG: &str = "description: \
+    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\
+    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, image";
 const ECR: &str = "{name: ecr, type: ecr, url: https://123456789012.dkr.ecr.eu-central-1.amazonaws.com, region: eu-central-1, \
                    role: 'arn:aws:iam::123456789012:role/puller', image: 'release/image:4.19'}";
 
@@ -156,6 +162,27 @@ fn a_gar_has_settings_of_its_own() {
     assert_eq!(all.service_account.to_string(), "puller@fleet.iam.gserviceaccount.com");
 }
 
+#[test]
+fn a_red_hat_has_settings_of_its_own() {
+    let ClientSettings::RedHat(least) = client(RED_HAT) else { panic!("{RED_HAT}") };
+    assert_eq!(least.address.as_str(), "https://api.access.redhat.com/management/v1");
+    assert_eq!((least.host.as_str(), least.partner.as_str()), ("registry.redhat.io", "hyperfleet"));
+    assert_eq!((least.token_life, least.calls_per_minute), (Duration::from_hours(1), 120));
+    let more =
+        RED_HAT.replace("image:", "host: registry.connect.redhat.com, token_life: 5m, calls_per_minute: 60, image:");
+    let ClientSettings::RedHat(all) = client(&more) else { panic!("{more}") };
+    assert_eq!(
+        (all.host.as_str(), all.token_life, all.calls_per_minute),
+        ("registry.connect.redhat.com", Duration::from_mins(5), 60)
+    );
+    let certificate = client(RED_HAT).certificate().unwrap().clone();
+    assert_eq!(
+        (certificate.cert_file, certificate.key_file),
+        ("/run/red-hat/tls.crt".into(), "/run/red-hat/tls.key".into())
+    );
+    assert!(client(QUAY).certificate().is_none());
+}
+
 /// The settings of the client of the only registry.
 fn client(registry: &str) -> ClientSettings {
     plan(&format!("registries: [{registry}]"), &Variables::new()).unwrap().registries[0].client.clone()
@@ -185,6 +212,14 @@ fn an_acr_has_settings_of_its_own(#[case] given: &str, #[case] token_address: &s
 }
 
 #[rstest]
+#[case::partner(RED_HAT, "partner: hyperfleet, ", "", "partner: missing: the partner that owns the accounts")]
+#[case::bad_partner(RED_HAT, "partner: hyperfleet", "partner: 'a/b'", "partner: must be 1 to 64 characters")]
+#[case::certificate(RED_HAT, "cert_file: /run/red-hat/tls.crt, ", "", "cert_file: missing: the file with the client's")]
+#[case::key(RED_HAT, "key_file: /run/red-hat/tls.key, ", "", "key_file: missing: the file with the key")]
+#[case::long(RED_HAT, "image", LONG, "description: at Red Hat, must be 194 characters at most")]
+#[case::red_hats_partner(QUAY, "team", "partner: a, team", "partner: a registry of type red_hat has it")]
+#[case::red_hats_certificate(QUAY, "team", "cert_file: a, team", "cert_file: a registry of type red_hat has it")]
+#[case::red_hats_key(QUAY, "team", "key_file: a, team", "key_file: a registry of type red_hat has it")]
 #[case::region(ECR, "region: eu-central-1, ", "", "region: missing: the region of the registry")]
 #[case::bad_region(ECR, "region: eu-central-1", "region: a/b-c", "region: must be a region")]
 #[case::role(
@@ -195,7 +230,12 @@ fn an_acr_has_settings_of_its_own(#[case] given: &str, #[case] token_address: &s
 )]
 #[case::bad_role(ECR, "role/puller", "user/puller", "role: must be the ARN of a role")]
 #[case::ecrs_pool(ECR, "image", "pool: 3, image", "pool: tokens expire, so none are pooled")]
-#[case::ecrs_life(ECR, "image", "token_life: 1h, image", "token_life: a registry of type gar or harbor has it")]
+#[case::ecrs_life(
+    ECR,
+    "image",
+    "token_life: 1h, image",
+    "token_life: a registry of type gar or harbor or red_hat has it"
+)]
 #[case::ecrs_role(QUAY, "team", "role: a, team", "role: a registry of type ecr has it")]
 #[case::ecrs_region(QUAY, "team", "region: a, team", "region: a registry of type ecr has it")]
 #[case::tenant(ACR, "tenant_id: 5b1c7a70-0d2b-4f5e-9d53-0a5f3b6c0001, ", "", "tenant_id: missing: ")]
@@ -267,7 +307,12 @@ fn an_acr_has_settings_of_its_own(#[case] given: &str, #[case] token_address: &s
 #[case::harbors_username(QUAY, "team", "username: a, team", "username: a registry of type harbor has it")]
 #[case::harbors_password(QUAY, "team", "password_file: /a, team", "password_file: a registry of type harbor has it")]
 #[case::harbors_prefix(QUAY, "team", "robot_prefix: a, team", "robot_prefix: a registry of type harbor has it")]
-#[case::harbors_life(QUAY, "team", "token_life: 1h, team", "token_life: a registry of type gar or harbor has it")]
+#[case::harbors_life(
+    QUAY,
+    "team",
+    "token_life: 1h, team",
+    "token_life: a registry of type gar or harbor or red_hat has it"
+)]
 fn each_type_has_its_keys(#[case] registry: &str, #[case] from: &str, #[case] to: &str, #[case] fault: &str) {
     let changed = registry.replacen(from, to, 1);
     let faults = plan(&format!("registries: [{changed}]"), &Variables::new()).unwrap_err();

@@ -47,8 +47,9 @@ pub fn tls(
     certificates: &Certificates,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let identity = Arc::new(Identity::read(certificate_file, key_file, Arc::clone(&provider))?);
-    certificates.add_server(Arc::<Identity>::clone(&identity));
+    let name = "the server's certificate";
+    let identity = Arc::new(Identity::read(name, certificate_file, key_file, Arc::clone(&provider))?);
+    certificates.add_replaced("server".into(), Arc::<Identity>::clone(&identity));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Pair)?
@@ -58,13 +59,27 @@ pub fn tls(
     Ok(Arc::new(config))
 }
 
+/// Exposes the expiry of a client's certificate, the newest one that is complete and valid; `setting` is that of its file. Files
+/// that cannot be used are left out, as the client refuses them.
+pub fn expose_client(setting: String, certificate_file: &Path, key_file: &Path, certificates: &Certificates) {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    if let Ok(pair) = Identity::read("the client's certificate of the metric", certificate_file, key_file, provider) {
+        certificates.add_replaced(setting.into(), Arc::new(pair));
+    }
+}
+
 // === impl Identity ===
 
 impl Identity {
-    fn read(certificate: &Path, key: &Path, provider: Arc<CryptoProvider>) -> Result<Self, TlsError> {
+    fn read(
+        name: &'static str,
+        certificate: &Path,
+        key: &Path,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, TlsError> {
         let (certificate, key) = (certificate.to_path_buf(), key.to_path_buf());
         let files = vec![certificate.clone(), key.clone()];
-        let pair = Reloaded::new("the server's certificate", files, || pair(&certificate, &key, &provider))?;
+        let pair = Reloaded::new(name, files, || pair(&certificate, &key, &provider))?;
         Ok(Self { certificate, key, provider, pair })
     }
 
@@ -119,7 +134,7 @@ mod tests {
         let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
         let first = write(&certificate, &key);
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let identity = Identity::read(&certificate, &key, provider).unwrap();
+        let identity = Identity::read("the test's certificate", &certificate, &key, provider).unwrap();
         let start = Instant::now();
         let at = |checks: u32| identity.at(start + CHECK_INTERVAL * 2 * checks).cert[0].clone();
         assert_eq!(at(1), first);

@@ -11,6 +11,7 @@ use credentials::state::State;
 use credentials::sweep::{Stray, Sweep, Sweeping, Swept};
 use daemon::output;
 use jiff::Timestamp;
+use registry_account::{Lists, Registry as _};
 use serde_json::{Value, json};
 
 use super::{common, page};
@@ -43,6 +44,9 @@ pub(super) async fn sweep(arguments: CredentialsSweepArguments) -> anyhow::Resul
 async fn of_registry(ledger: &Ledger, planned: &RegistryPlan) -> anyhow::Result<Sweep> {
     let served = planned.connect()?;
     let (registry, prefix, name) = (&served.registry, &served.prefix, &planned.name);
+    if registry.capabilities().lists == Lists::Nothing {
+        output::note(format_args!("registry {name} has no list of accounts: none of it is looked at"));
+    }
     let sweeping = Sweeping { ledger, registry, name, prefix, per_minute: served.rate() };
     let mut sweep = Sweep::default();
     loop {

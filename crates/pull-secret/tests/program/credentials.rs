@@ -3,6 +3,7 @@
 mod answering;
 mod leaving;
 mod operated;
+mod red_hat;
 mod tokens;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
 //! Harbor's documents.
 
-use fleet_model::names::DESCRIPTION_CREDENTIAL;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -8,16 +7,13 @@ use serde_json::{Value, json};
 
 use super::settings::ProjectName;
 use crate::contract::{Account, ListedAccount};
+use crate::description::Described;
 use crate::name::{AccountName, CredentialId};
 
 /// The level of a robot of one project, and the kind of its permissions.
 const PROJECT: &str = "project";
 /// The number of days of a robot that does not expire.
 const NEVER: i64 = -1;
-
-/// Length of what [`description`] adds.
-pub(super) const MARK: usize =
-    " [ ]".len() + DESCRIPTION_CREDENTIAL.len() + "01932b5c-9f3e-7c2a-8e1d-0123456789ab".len();
 
 /// A robot as Harbor lists it.
 #[derive(Deserialize)]
@@ -74,31 +70,6 @@ pub(super) struct Refreshed {
 #[derive(Deserialize)]
 pub(super) struct Project {
     pub(super) project_id: u64,
-}
-
-/// The part of a robot's description that people have written, and our id of its credential.
-#[derive(Debug, PartialEq, Eq)]
-struct Described<'a> {
-    text: &'a str,
-    credential: Option<CredentialId>,
-}
-
-// === impl Described ===
-
-impl<'a> Described<'a> {
-    fn read(description: &'a str) -> Self {
-        let marked = description.strip_suffix(']').and_then(|text| text.rsplit_once(" ["));
-        let id = |mark: &str| mark.strip_prefix(DESCRIPTION_CREDENTIAL)?.strip_prefix(' ')?.parse().ok();
-        match marked.and_then(|(text, mark)| Some((text, id(mark)?))) {
-            Some((text, credential)) => Self { text, credential: Some(credential) },
-            None => Self { text: description, credential: None },
-        }
-    }
-}
-
-/// Returns the description of a robot, which has no metadata to keep our id of its credential in.
-pub(super) fn description(text: &str, credential: CredentialId) -> String {
-    format!("{text} [{DESCRIPTION_CREDENTIAL} {credential}]")
 }
 
 /// Returns the document of a robot to be created.
@@ -180,26 +151,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-
-    const ID: &str = "01932b5c-9f3e-7c2a-8e1d-0123456789ab";
-
-    #[rstest]
-    #[case::ours("a text [hyperfleet credential 01932b5c-9f3e-7c2a-8e1d-0123456789ab]", "a text", true)]
-    #[case::empty(" [hyperfleet credential 01932b5c-9f3e-7c2a-8e1d-0123456789ab]", "", true)]
-    #[case::brackets("a [b] [hyperfleet credential 01932b5c-9f3e-7c2a-8e1d-0123456789ab]", "a [b]", true)]
-    #[case::of_a_stranger("a text", "a text", false)]
-    #[case::not_at_the_end("[hyperfleet credential 01932b5c-9f3e-7c2a-8e1d-0123456789ab] a", "", false)]
-    #[case::no_id("a [hyperfleet credential 5]", "", false)]
-    #[case::another_mark("a [other credential 01932b5c-9f3e-7c2a-8e1d-0123456789ab]", "", false)]
-    fn a_description_carries_the_id(#[case] description: &str, #[case] text: &str, #[case] is_ours: bool) {
-        let found = Described::read(description);
-        assert_eq!(found.credential, is_ours.then(|| ID.parse().unwrap()));
-        assert_eq!(found.text, if is_ours { text } else { description });
-        if is_ours {
-            assert_eq!(super::description(text, ID.parse().unwrap()), description);
-            assert_eq!(description.chars().count() - text.chars().count(), MARK);
-        }
-    }
 
     #[rstest]
     #[case::ours(json!([{"kind": "project", "namespace": "fleet", "access": [{"resource": "repository", "action": "pull"}]}]), true)]

@@ -30,6 +30,11 @@ macro_rules! every_registry_passes {
             async fn at_quay() {
                 $module::$case(&Subject::at_quay().await).await;
             }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn at_red_hat() {
+                $module::$case(&Subject::at_red_hat().await).await;
+            }
         }
     )+)+};
 }

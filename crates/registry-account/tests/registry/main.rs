@@ -10,6 +10,7 @@ mod harbor;
 mod lag;
 mod probing;
 mod quay;
+mod red_hat;
 mod refusals;
 mod rig;
 mod secrecy;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_credential_types::Credentials as Keys;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use daemon::connections::ClientCertificate;
 use google_cloud_auth::credentials::{CacheableResource, Credentials, CredentialsProvider, EntityTag};
 use google_cloud_auth::errors::CredentialsError;
 use http::header::AUTHORIZATION;
@@ -14,7 +15,7 @@ use jiff::Timestamp;
 use registry_account::{
     AccountError, AccountName, AcrRegistry, AcrSettings, CredentialId, EcrRegistry, EcrSettings, GarRegistry,
     GarSettings, HarborRegistry, HarborSettings, IdentitySecret, Image, Issuer, NewAccount, Operation, QuayRegistry,
-    QuaySettings, Registry, RobotPrefix,
+    QuaySettings, RedHatRegistry, RedHatSettings, Registry, RobotPrefix,
 };
 
 /// The token or password of a client. No error and no `Debug` may show it.
@@ -46,6 +47,9 @@ pub(crate) const OPERATIONS: [Operation; 7] = [
     Operation::List,
 ];
 
+/// Those of them that Red Hat's registries do not have.
+pub(crate) const UNSUPPORTED: [Operation; 2] = [Operation::Usage, Operation::Disable];
+
 /// A client under test.
 #[derive(Debug)]
 pub(crate) enum Tested {
@@ -54,28 +58,31 @@ pub(crate) enum Tested {
     Gar(GarRegistry),
     Harbor(HarborRegistry),
     Quay(QuayRegistry),
+    RedHat(RedHatRegistry),
 }
 
 // === impl Tested ===
 
 impl Tested {
     /// Every client, at the same server.
-    pub(crate) fn all(address: SocketAddr) -> [Self; 5] {
+    pub(crate) fn all(address: SocketAddr) -> [Self; 6] {
         Self::all_within(address, CALL_TIMEOUT)
     }
 
-    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 5] {
+    pub(crate) fn all_within(address: SocketAddr, call_timeout: Duration) -> [Self; 6] {
         let acr = AcrSettings { call_timeout, ..acr_settings(address) };
         let ecr = EcrSettings { call_timeout, ..ecr_settings(address) };
         let gar = GarSettings { call_timeout, ..gar_settings(address) };
         let harbor = HarborSettings { call_timeout, ..harbor_settings(address) };
         let quay = QuaySettings { call_timeout, ..settings(address) };
+        let red_hat = RedHatSettings { call_timeout, ..red_hat_settings(address) };
         [
             Self::Acr(AcrRegistry::connect(acr).unwrap().into()),
             Self::Ecr(EcrRegistry::connect_as(ecr, keys()).unwrap()),
             Self::Gar(GarRegistry::connect_as(gar, identity()).unwrap()),
             Self::Harbor(HarborRegistry::connect(harbor).unwrap()),
             Self::Quay(QuayRegistry::connect(quay).unwrap()),
+            Self::RedHat(RedHatRegistry::connect(red_hat).unwrap()),
         ]
     }
 
@@ -84,6 +91,7 @@ impl Tested {
             // There is nothing else to ask for.
             Self::Acr(_) | Self::Ecr(_) | Self::Gar(_) => vec![Operation::Create, Operation::List],
             Self::Harbor(_) => OPERATIONS.to_vec(),
+            Self::RedHat(_) => OPERATIONS.into_iter().filter(|it| !UNSUPPORTED.contains(it)).collect(),
             Self::Quay(_) => [&OPERATIONS[..], &[Operation::Prepare, Operation::Federate]].concat(),
         }
     }
@@ -96,6 +104,7 @@ impl Tested {
             Self::Gar(registry) => call(registry, operation).await,
             Self::Harbor(registry) => call(registry, operation).await,
             Self::Quay(registry) => attempt(registry, operation).await,
+            Self::RedHat(registry) => call(registry, operation).await,
         }
     }
 }
@@ -189,6 +198,25 @@ pub(crate) fn harbor_settings(address: SocketAddr) -> HarborSettings {
 
 pub(crate) fn harbor(address: SocketAddr) -> HarborRegistry {
     HarborRegistry::connect(harbor_settings(address)).unwrap()
+}
+
+/// A client that does not show its certificate, as the address has no TLS.
+pub(crate) fn red_hat_settings(address: SocketAddr) -> RedHatSettings {
+    RedHatSettings {
+        address: format!("http://{address}/management/v1").parse().unwrap(),
+        host: address.to_string(),
+        partner: "fleet".parse().unwrap(),
+        certificate: ClientCertificate { cert_file: "tls.crt".into(), key_file: "tls.key".into() },
+        token_life: Duration::from_mins(5),
+        ca_file: None,
+        call_timeout: CALL_TIMEOUT,
+        calls_per_minute: 120,
+        calls: None,
+    }
+}
+
+pub(crate) fn red_hat(address: SocketAddr) -> RedHatRegistry {
+    RedHatRegistry::connect(red_hat_settings(address)).unwrap()
 }
 
 pub(crate) fn settings(address: SocketAddr) -> QuaySettings {

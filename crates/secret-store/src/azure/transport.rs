@@ -51,6 +51,7 @@ impl Gate {
             authorities,
             is_plain,
             ca_file: settings.ca_file.clone(),
+            certificate: None,
             user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
             connect_timeout: settings.call_timeout,
         };

@@ -83,6 +83,7 @@ impl Client {
             authorities: "the certificate authorities of the secret store",
             is_plain: settings.address.plain_host().is_some(),
             ca_file: settings.ca_file.clone(),
+            certificate: None,
             user_agent: concat!("pull-secret/", env!("CARGO_PKG_VERSION")).to_owned(),
             connect_timeout: settings.call_timeout,
         };

@@ -45,6 +45,9 @@ const COMMAND: &str =
 /// The differences of the Harbor emulator, for which no answers were recorded.
 const HARBOR: &str = include_str!("harbor.md");
 
+/// The differences of the emulator of Red Hat's service accounts, for which no answers were recorded.
+const RED_HAT: &str = include_str!("red_hat.md");
+
 /// The differences of the AMS emulator, for which no answers were recorded.
 const ACCOUNTS_MGMT: &str = include_str!("accounts_mgmt.md");
 
@@ -91,7 +94,8 @@ async fn every_difference_of_the_emulator_is_documented() {
     let server = Server::start(Kind::Emulator).await.unwrap();
     let found = Recording { version: "the emulator".to_owned(), answers: server.play(&suite).await };
     let (page, faults) = page::render(&suite, &recorded, &found);
-    let page = page + &key_vault::section().await + &quay::section().await + "\n" + HARBOR + "\n" + ACCOUNTS_MGMT;
+    let unrecorded = [HARBOR, RED_HAT, ACCOUNTS_MGMT].map(|section| format!("\n{section}")).concat();
+    let page = page + &key_vault::section().await + &quay::section().await + &unrecorded;
     if is_update() {
         daemon::file::replace(&page_path(), page.as_bytes()).unwrap();
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use registry_account::contract::{Capabilities, Disables, Identities, Passwords};
+use registry_account::contract::{Capabilities, Disables, Identities, Lists, Passwords};
 use rstest::rstest;
 
 use crate::credential::{
@@ -96,6 +96,7 @@ fn given(state: State) -> Given {
         expires: false,
         new_accounts_pull: false,
         passwords: Passwords::Kept,
+        lists: Lists::All,
         usage_log: true,
         disables: Disables::Never,
         token_life: hour,

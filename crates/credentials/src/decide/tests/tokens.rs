@@ -1,7 +1,7 @@
 //! The next step of a token of a registry without accounts.
 
 use jiff::Timestamp;
-use registry_account::contract::{Capabilities, Disables, Identities, Passwords};
+use registry_account::contract::{Capabilities, Disables, Identities, Lists, Passwords};
 use rstest::rstest;
 
 use super::credentials::{credential, now};
@@ -45,6 +45,7 @@ fn decided(token: &Credential, successor: Option<&Successor>) -> Step {
         expires: true,
         new_accounts_pull: true,
         passwords: Passwords::ShownOnce,
+        lists: Lists::Nothing,
         usage_log: false,
         disables: Disables::Never,
         token_life: std::time::Duration::from_mins(90),

@@ -49,7 +49,7 @@ fn credentials() -> Value {
             "replaces": { "type": ["string", "null"], "format": "uuid" },
             "ordered": { "type": ["string", "null"], "enum": ["retirement", "revocation", null] },
             "created_at": time(),
-            "expires_at": { "type": "null", "description": "Credentials do not expire." },
+            "expires_at": time(),
             "published_at": time(),
             "adopted_at": time(),
         })),

@@ -115,6 +115,12 @@ fn registry(checks: &mut Checks, facts: &RegistryFacts) {
                 (RegistryKind::Quay, ErrorKind::PermissionDenied) => {
                     "organization and token_file: docs/guides/registries/quay.md, steps 1 and 3"
                 }
+                (RegistryKind::RedHat, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied) => {
+                    "partner, cert_file and key_file: docs/guides/registries/red_hat.md, steps 1 and 2"
+                }
+                (RegistryKind::RedHat, ErrorKind::Invalid | ErrorKind::Unavailable) => {
+                    "url, partner, ca_file, cert_file and key_file"
+                }
                 _ => "url, ca_file",
             };
             checks.failed(&check, error.to_string(), format!("{SHOW}  # registries: {setting}"));

@@ -5,16 +5,19 @@ use std::time::Duration;
 use axum::body::Bytes;
 use emulators::harbor::{self, Harbor};
 use emulators::quay::{self, Quay};
+use emulators::red_hat::{self, RedHat};
 use http::request::Parts;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use registry_account::{
     AccountName, HarborRegistry, HarborSettings, IdentitySecret, Image, Login, Operation, QuayRegistry, QuaySettings,
+    RedHatRegistry,
 };
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::proxy::Proxy;
+use crate::red_hat::Files;
 use crate::rig::{harbor_settings, settings};
 
 /// A repository that is made after Quay's team has its default permission.
@@ -23,12 +26,14 @@ const REPOSITORY: &str = "images";
 pub(super) struct Emulated {
     server: Server,
     http: reqwest::Client,
-    proxy: Proxy,
+    /// The files that the client reads; they go with this.
+    _files: Option<Files>,
 }
 
 enum Server {
-    Harbor(Harbor),
-    Quay(Quay),
+    Harbor(Harbor, Proxy),
+    Quay(Quay, Proxy),
+    RedHat(RedHat),
 }
 
 // === impl Emulated ===
@@ -47,7 +52,7 @@ impl Emulated {
         registry.prepare().await.unwrap();
         registry.prepare().await.unwrap();
         server.add_repository(REPOSITORY);
-        (Self::new(Server::Quay(server), proxy), registry)
+        (Self::new(Server::Quay(server, proxy), plain()), registry)
     }
 
     pub(super) async fn harbor() -> (Self, HarborRegistry) {
@@ -59,18 +64,27 @@ impl Emulated {
             password: IdentitySecret::Value(server.password().into()),
             ..harbor_settings(proxy.address)
         };
-        (Self::new(Server::Harbor(server), proxy), HarborRegistry::connect(settings).unwrap())
+        (Self::new(Server::Harbor(server, proxy), plain()), HarborRegistry::connect(settings).unwrap())
     }
 
-    fn new(server: Server, proxy: Proxy) -> Self {
-        let http = reqwest::Client::builder().user_agent("cri-o/1.33").build().unwrap();
-        Self { server, http, proxy }
+    pub(super) async fn red_hat() -> (Self, RedHatRegistry) {
+        let server = RedHat::start(red_hat::Settings::default()).await.unwrap();
+        let files = Files::of(&server);
+        let registry = RedHatRegistry::connect(files.settings(&server)).unwrap();
+        let authority = reqwest::Certificate::from_pem(server.authority().as_bytes()).unwrap();
+        let emulated = Self::new(Server::RedHat(server), plain().tls_certs_only([authority]));
+        (Self { _files: Some(files), ..emulated }, registry)
+    }
+
+    fn new(server: Server, http: reqwest::ClientBuilder) -> Self {
+        Self { server, http: http.build().unwrap(), _files: None }
     }
 
     pub(super) fn image(&self) -> Image {
         let owner = match &self.server {
-            Server::Harbor(server) => server.project(),
-            Server::Quay(server) => server.organization(),
+            Server::Harbor(server, _) => server.project(),
+            Server::Quay(server, _) => server.organization(),
+            Server::RedHat(_) => "ubi9",
         };
         Image {
             repository: format!("{owner}/{REPOSITORY}").parse().unwrap(),
@@ -80,47 +94,54 @@ impl Emulated {
 
     pub(super) fn now(&self) -> Timestamp {
         match &self.server {
-            Server::Harbor(server) => server.now(),
-            Server::Quay(server) => server.now(),
+            Server::Harbor(server, _) => server.now(),
+            Server::Quay(server, _) => server.now(),
+            Server::RedHat(server) => server.now(),
         }
     }
 
     pub(super) fn advance(&self, by: Duration) {
         match &self.server {
-            Server::Harbor(server) => server.advance_clock(by),
-            Server::Quay(server) => server.advance_clock(by),
+            Server::Harbor(server, _) => server.advance_clock(by),
+            Server::Quay(server, _) => server.advance_clock(by),
+            Server::RedHat(server) => server.advance_clock(by),
         }
     }
 
     /// Harbor writes no failed logins to a project's log.
     pub(super) fn records_failed_logins(&self) -> bool {
-        matches!(self.server, Server::Quay(_))
+        matches!(self.server, Server::Quay(..))
     }
 
     /// Lets a fault happen to the next call of an operation.
     pub(super) fn inject(&self, operation: Operation, effect: &str) {
         let names = match operation {
-            Operation::Create => ["CreateRobot", "createOrgRobot"],
-            // Harbor's robots have their permission already, so that it is only looked for.
-            Operation::Permit => ["ListRobot", "updateOrganizationTeamMember"],
-            Operation::Delete => ["DeleteRobot", "deleteOrgRobot"],
+            Operation::Create => ["CreateRobot", "createOrgRobot", "createServiceAccount"],
+            // At Harbor and Red Hat accounts have their permission already, so that it is only looked for.
+            Operation::Permit => ["ListRobot", "updateOrganizationTeamMember", "getServiceAccount"],
+            Operation::Delete => ["DeleteRobot", "deleteOrgRobot", "deleteServiceAccount"],
             other => panic!("no case has a fault of {other:?}"),
         };
         match &self.server {
-            Server::Harbor(server) => server.inject(format!("{}:{effect}", names[0]).parse().unwrap()),
-            Server::Quay(server) => server.inject(format!("{}:{effect}", names[1]).parse().unwrap()),
+            Server::Harbor(server, _) => server.inject(format!("{}:{effect}", names[0]).parse().unwrap()),
+            Server::Quay(server, _) => server.inject(format!("{}:{effect}", names[1]).parse().unwrap()),
+            Server::RedHat(server) => server.inject(format!("{}:{effect}", names[2]).parse().unwrap()),
         }
     }
 
     /// Lets the body of the next creation arrive damaged.
     pub(super) fn damage(&self) {
-        self.proxy.arm();
+        match &self.server {
+            Server::Harbor(_, proxy) | Server::Quay(_, proxy) => proxy.arm(),
+            Server::RedHat(server) => server.damage(),
+        }
     }
 
-    /// Makes a robot as a person does.
-    pub(super) async fn add_robot(&self, name: &AccountName) {
+    /// Makes an account as a person does.
+    pub(super) async fn add_stranger(&self, name: &AccountName) {
         let request = match &self.server {
-            Server::Harbor(server) => {
+            Server::RedHat(server) => return server.add_account(name.as_str(), "of a person"),
+            Server::Harbor(server, _) => {
                 let permission = json!({
                     "kind": "project", "namespace": server.project(),
                     "access": [{"resource": "repository", "action": "pull"}],
@@ -132,7 +153,7 @@ impl Emulated {
                 let request = self.http.post(format!("{}/api/v2.0/robots", server.url()));
                 request.basic_auth(server.username(), Some(server.password())).body(body.to_string())
             }
-            Server::Quay(server) => {
+            Server::Quay(server, _) => {
                 let url = format!("{}/api/v1/organization/{}/robots/{name}", server.url(), server.organization());
                 self.http.put(url).bearer_auth(server.token()).body(json!({}).to_string())
             }
@@ -144,8 +165,9 @@ impl Emulated {
     /// Gets a bearer token as a node does; `None` if the login is refused.
     pub(super) async fn bearer(&self, login: &Login) -> Option<String> {
         let (realm, service) = match &self.server {
-            Server::Harbor(server) => (server.realm(), server.service()),
-            Server::Quay(server) => (server.realm(), server.service()),
+            Server::Harbor(server, _) => (server.realm(), server.service()),
+            Server::Quay(server, _) => (server.realm(), server.service()),
+            Server::RedHat(server) => (server.realm(), server.service()),
         };
         let url = format!("{realm}?service={service}&scope=repository:{}:pull", self.image().repository);
         let request = self.http.get(url).basic_auth(&login.username, Some(login.password.expose_secret()));
@@ -167,12 +189,17 @@ impl Emulated {
 
     async fn answers(&self, bearer: &str, path: &str) -> bool {
         let server = match &self.server {
-            Server::Harbor(server) => server.url(),
-            Server::Quay(server) => server.url(),
+            Server::Harbor(server, _) => server.url(),
+            Server::Quay(server, _) => server.url(),
+            Server::RedHat(server) => format!("https://{}", server.registry()),
         };
         let url = format!("{server}/v2/{}/{path}", self.image().repository);
         self.http.get(url).bearer_auth(bearer).send().await.unwrap().status() == StatusCode::OK
     }
+}
+
+fn plain() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().user_agent("cri-o/1.33")
 }
 
 /// Quay creates a robot from a body that it cannot read.

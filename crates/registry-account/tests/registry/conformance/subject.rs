@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use registry_account::probe::Finding;
 use registry_account::{
     AccountError, AccountName, Credential, CredentialId, ErrorKind, Fault, HarborRegistry, Image, Login,
-    MemoryRegistry, Operation, QuayRegistry, Registry, Visit,
+    MemoryRegistry, Operation, QuayRegistry, RedHatRegistry, Registry, Usage, Visit,
 };
 
 use super::emulated::Emulated;
@@ -48,6 +48,13 @@ impl Subject<QuayRegistry> {
 impl Subject<HarborRegistry> {
     pub(super) async fn at_harbor() -> Self {
         let (server, registry) = Emulated::harbor().await;
+        Self { registry: Arc::new(registry), administrator: Administrator::Emulated(Box::new(server)) }
+    }
+}
+
+impl Subject<RedHatRegistry> {
+    pub(super) async fn at_red_hat() -> Self {
+        let (server, registry) = Emulated::red_hat().await;
         Self { registry: Arc::new(registry), administrator: Administrator::Emulated(Box::new(server)) }
     }
 }
@@ -124,8 +131,18 @@ impl<R: Registry> Subject<R> {
     pub(super) async fn add_stranger(&self, name: &AccountName) {
         match &self.administrator {
             Administrator::Memory(registry) => registry.add_stranger(name),
-            Administrator::Emulated(server) => server.add_robot(name).await,
+            Administrator::Emulated(server) => server.add_stranger(name).await,
         }
+    }
+
+    /// Reads the usage of an account since a time; `None` at a registry that has none, which says so.
+    pub(super) async fn usage(&self, name: &AccountName, since: Timestamp) -> Option<Usage> {
+        let usage = self.registry.usage(name, since).await;
+        if self.registry.capabilities().usage_log {
+            return Some(usage.unwrap());
+        }
+        self.refused(usage, ErrorKind::Unsupported);
+        None
     }
 
     /// Returns the number of failed logins that the registry shows after so many.

@@ -45,7 +45,7 @@ fn the_service_is_off_by_default() {
 
 #[rstest]
 #[case::least("credentials", &["quay"])]
-#[case::all_values("full", &["quay", "harbor", "gar", "ecr", "acr", "own"])]
+#[case::all_values("full", &["quay", "harbor", "gar", "ecr", "acr", "red-hat", "own"])]
 fn the_program_accepts_its_configuration(#[case] values: &str, #[case] registries: &[&str]) {
     let Some(helm) = Helm::here() else { return };
     let config = config(&objects(&helm, values), NAME, "credentials.yaml");

@@ -171,6 +171,26 @@ use crate::helm::Helm;
     "credentials.registries[0].type=acr,credentials.registries[0].tokenSecret.name=a",
     "at '/credentials/registries/0/tokenSecret'"
 )]
+#[case::red_hat_without_certificate(
+    "pull-secret",
+    "credentials.registries[0].type=red_hat",
+    "at '/credentials/registries/0': missing properties 'partner', 'certificateSecretName'"
+)]
+#[case::partner(
+    "pull-secret",
+    "credentials.registries[0].type=red_hat,credentials.registries[0].partner=hyperfleet/eu",
+    "at '/credentials/registries/0/partner'"
+)]
+#[case::token_of_a_red_hat(
+    "pull-secret",
+    "credentials.registries[0].type=red_hat,credentials.registries[0].tokenSecret.name=a",
+    "at '/credentials/registries/0/tokenSecret'"
+)]
+#[case::certificate_of_a_quay(
+    "pull-secret",
+    "credentials.registries[0].type=quay,credentials.registries[0].certificateSecretName=a",
+    "at '/credentials/registries/0/certificateSecretName'"
+)]
 #[case::pool_of_tokens(
     "pull-secret",
     "credentials.registries[0].type=gar,credentials.registries[0].pool=3",

@@ -37,6 +37,11 @@ fn refused_at_harbor(facts: &mut Facts, kind: ErrorKind) {
     refused(facts, kind);
 }
 
+fn refused_at_red_hat(facts: &mut Facts, kind: ErrorKind) {
+    of(facts).registries[0].kind = RegistryKind::RedHat;
+    refused(facts, kind);
+}
+
 #[rstest]
 #[case::none(
     |facts: &mut Facts| facts.credentials = None,
@@ -89,6 +94,22 @@ fn refused_at_harbor(facts: &mut Facts, kind: ErrorKind) {
 #[case::organization(
     |facts: &mut Facts| refused(facts, ErrorKind::PermissionDenied),
     ("registry quay", State::Failed, "permission denied", "organization and token_file")
+)]
+#[case::certificate(
+    |facts: &mut Facts| refused_at_red_hat(facts, ErrorKind::Unauthenticated),
+    ("registry quay", State::Failed, "not authenticated", "cert_file and key_file: docs/guides/registries/red_hat.md")
+)]
+#[case::partner(
+    |facts: &mut Facts| refused_at_red_hat(facts, ErrorKind::PermissionDenied),
+    ("registry quay", State::Failed, "permission denied", "partner, cert_file and key_file")
+)]
+#[case::files(
+    |facts: &mut Facts| refused_at_red_hat(facts, ErrorKind::Invalid),
+    ("registry quay", State::Failed, "invalid", "url, partner, ca_file, cert_file and key_file")
+)]
+#[case::handshake(
+    |facts: &mut Facts| refused_at_red_hat(facts, ErrorKind::Unavailable),
+    ("registry quay", State::Failed, "unavailable", "url, partner, ca_file, cert_file and key_file")
 )]
 #[case::password(
     |facts: &mut Facts| refused_at_harbor(facts, ErrorKind::Unauthenticated),
