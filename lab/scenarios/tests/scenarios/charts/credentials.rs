@@ -77,7 +77,7 @@ fn the_values_of_the_guide_are_accepted() {
 /// Every path in the configuration is a file of a volume that is mounted there.
 #[rstest]
 #[case::least("credentials", 2)]
-#[case::all_values("full", 8)]
+#[case::all_values("full", 11)]
 fn every_file_of_its_configuration_is_mounted(#[case] values: &str, #[case] beside_the_api: usize) {
     let Some(helm) = Helm::here() else { return };
     let objects = objects(&helm, values);
