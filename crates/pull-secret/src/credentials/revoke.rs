@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::bail;
 use credentials::credential::{Approval, Credential, Record, RegistryName};
@@ -10,7 +9,7 @@ use credentials::ledger::{Filter, Ledger, LedgerError, Revocation, Statement};
 use credentials::settings::{Plan, RegistryPlan};
 use daemon::output;
 use jiff::Timestamp;
-use registry_account::{CredentialId, Registry as _};
+use registry_account::{Capabilities, CredentialId, Identities, Registry as _};
 use serde_json::{Value, json};
 
 use super::{common, page};
@@ -33,7 +32,7 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
     let found = select(&ledger, target).await?;
     let now = Timestamp::now();
     let statement = Statement { actor: &actor, reason: &order.reason, now };
-    let lives = token_lives(&plan)?;
+    let registries = capabilities(&plan)?;
     let (mut revoked, mut requested) = (Vec::new(), 0_usize);
     for mut credential in found {
         if yes && !credential.state.is_over() {
@@ -46,7 +45,8 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
             }
             credential = common::find(&ledger, credential.id).await?;
         }
-        let tokens_until = lives.get(&credential.registry).and_then(|life| tokens_until(&credential, *life, now));
+        let registry = registries.get(&credential.registry);
+        let tokens_until = registry.and_then(|registry| tokens_until(&credential.record, registry, now));
         revoked.push(Revoked { credential, tokens_until });
     }
     print(&revoked, format)?;
@@ -97,16 +97,19 @@ fn approval(plan: &Plan, registry: &RegistryName) -> Approval {
     planned.map_or(Approval::None, |planned| planned.policy.revocation)
 }
 
-fn token_lives(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Duration>> {
-    let life =
-        |planned: &RegistryPlan| Ok((planned.name.clone(), planned.connect()?.registry.capabilities().token_life));
-    let lives = plan.registries.iter().map(life);
-    lives.collect()
+fn capabilities(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Capabilities>> {
+    let of = |planned: &RegistryPlan| Ok((planned.name.clone(), planned.connect()?.registry.capabilities()));
+    plan.registries.iter().map(of).collect()
 }
 
-fn tokens_until(credential: &Credential, life: Duration, now: Timestamp) -> Option<Timestamp> {
-    let Record { deleted, expires, .. } = &credential.record;
-    deleted.or(*expires).unwrap_or(now).checked_add(life).ok()
+/// Returns the time until which tokens that were issued before may be good. A minted token ends by itself; the password of an account
+/// may end, too, but its account is deleted before.
+fn tokens_until(record: &Record, registry: &Capabilities, now: Timestamp) -> Option<Timestamp> {
+    let end = match registry.identities {
+        Identities::Minted => record.expires,
+        Identities::Accounts | Identities::Passwords => record.deleted,
+    };
+    end.unwrap_or(now).checked_add(registry.token_life).ok()
 }
 
 fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
@@ -144,4 +147,29 @@ fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
     };
     output::print(text)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use registry_account::MemoryRegistry;
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::not_deleted_yet(Identities::Accounts, None, "2026-11-29T01:00:00Z")]
+    #[case::deleted(Identities::Accounts, Some("2026-11-29T00:30:00Z"), "2026-11-29T00:30:00Z")]
+    #[case::minted(Identities::Minted, None, "2027-02-01T00:00:00Z")]
+    fn the_password_of_an_account_does_not_lengthen_a_revocation(
+        #[case] identities: Identities,
+        #[case] deleted: Option<&str>,
+        #[case] end: &str,
+    ) {
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let record =
+            Record { deleted: deleted.map(time), expires: Some(time("2027-02-01T00:00:00Z")), ..Record::default() };
+        let registry = Capabilities { identities, ..MemoryRegistry::new().capabilities() };
+        let found = tokens_until(&record, &registry, time("2026-11-29T01:00:00Z"));
+        assert_eq!(found, time(end).checked_add(registry.token_life).ok());
+    }
 }
