@@ -29,7 +29,7 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
     let actor = common::actor(&order)?;
     let plan = common::plan(flags)?;
     let ledger = common::ledger(&plan).await?;
-    let found = select(&ledger, target).await?;
+    let Selected { found, left_out } = select(&ledger, target).await?;
     let now = Timestamp::now();
     let statement = Statement { actor: &actor, reason: &order.reason, now };
     let registries = capabilities(&plan)?;
@@ -50,6 +50,13 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
         revoked.push(Revoked { credential, tokens_until });
     }
     print(&revoked, format)?;
+    if !left_out.is_empty() {
+        let ids: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        output::note(format_args!(
+            "not among them, as they were published after what they replace was revoked: {}; revoke these by --credential",
+            ids.join(", ")
+        ));
+    }
     if requested > 0 {
         output::note(format_args!(
             "{requested} are requested and not revoked yet: another person has to run the same command within an hour"
@@ -67,28 +74,48 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
+/// The credentials that are meant by a target.
+#[derive(Debug, Default)]
+struct Selected {
+    found: Vec<Credential>,
+    /// Those that came for what an earlier order revoked: the same order again is not about them.
+    left_out: Vec<CredentialId>,
+}
+
 /// Reads the credentials that are meant. Those whose account is deleted are shown as well; those that are done with are not.
-async fn select(ledger: &Ledger, target: Target) -> anyhow::Result<Vec<Credential>> {
-    let mut found = match target {
-        Target { credential: Some(id), .. } => vec![common::find(ledger, id).await?],
+async fn select(ledger: &Ledger, target: Target) -> anyhow::Result<Selected> {
+    let mut selected = match target {
+        Target { credential: Some(id), .. } => {
+            Selected { found: vec![common::find(ledger, id).await?], ..Selected::default() }
+        }
         Target { cluster: Some(cluster), .. } => {
-            without_replacements(ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?)
+            of_all(ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?)
         }
         Target { registry: Some(registry), .. } => {
-            without_replacements(ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?)
+            of_all(ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?)
         }
         Target { .. } => bail!("give --cluster, --credential or --registry"),
     };
-    found.retain(|credential| !credential.state.is_final());
-    Ok(found)
+    selected.found.retain(|credential| !credential.state.is_final());
+    Ok(selected)
 }
 
-/// Leaves out what replaces a credential that is revoked already: the order was about that one.
-fn without_replacements(mut found: Vec<Credential>) -> Vec<Credential> {
-    let is_revoked = |credential: &Credential| credential.record.order.as_ref().is_some_and(|order| order.break_glass);
-    let revoked: Vec<CredentialId> = found.iter().filter(|found| is_revoked(found)).map(|found| found.id).collect();
-    found.retain(|found| is_revoked(found) || found.replaces.is_none_or(|replaced| !revoked.contains(&replaced)));
-    found
+/// Leaves out what was published, or is to be, only after the credential that it replaces was revoked.
+fn of_all(all: Vec<Credential>) -> Selected {
+    let revoked: BTreeMap<CredentialId, Timestamp> =
+        all.iter().filter_map(|one| revoked_at(one).map(|at| (one.id, at))).collect();
+    let is_left_out = |one: &Credential| {
+        let before = one.replaces.and_then(|replaced| revoked.get(&replaced));
+        let is_earlier = |revoked: &Timestamp| one.record.published.is_some_and(|published| published < *revoked);
+        !one.state.is_over() && revoked_at(one).is_none() && before.is_some_and(|revoked| !is_earlier(revoked))
+    };
+    let (left_out, found): (Vec<_>, Vec<_>) = all.into_iter().partition(is_left_out);
+    Selected { found, left_out: left_out.into_iter().map(|one| one.id).collect() }
+}
+
+/// Returns the time of the order that revoked a credential.
+fn revoked_at(credential: &Credential) -> Option<Timestamp> {
+    credential.record.order.as_ref().filter(|order| order.break_glass).map(|order| order.at)
 }
 
 /// Returns the condition for revocations at a registry.
@@ -151,10 +178,61 @@ fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use credentials::credential::Order;
+    use credentials::reason::Reason;
+    use credentials::state::State;
+    use jiff::SignedDuration;
     use registry_account::MemoryRegistry;
     use rstest::rstest;
 
     use super::*;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minute)
+    }
+
+    fn id(number: u128) -> CredentialId {
+        format!("00000000-0000-7000-8000-{number:012}").parse().unwrap()
+    }
+
+    /// A credential of one cluster, which replaces the one before it.
+    fn credential(number: u128, published: Option<i64>, revoked: Option<i64>) -> Credential {
+        let order =
+            |minute| Order { actor: "jane".to_owned(), reason: "leaked".to_owned(), at: at(minute), break_glass: true };
+        Credential {
+            id: id(number),
+            registry: "quay".parse().unwrap(),
+            account: format!("hf-{number}").parse().unwrap(),
+            state: State::Published,
+            reason: Reason::InUse,
+            cluster: None,
+            replaces: number.checked_sub(1).map(id),
+            has_password: true,
+            record: Record { published: published.map(at), order: revoked.map(order), ..Record::default() },
+        }
+    }
+
+    #[rstest]
+    #[case::in_use_when_the_one_before_was_revoked(Some(1), None, &[])]
+    #[case::came_for_what_was_revoked(Some(3), None, &[1])]
+    #[case::is_to_come(None, None, &[1])]
+    #[case::revoked_too(Some(3), Some(4), &[])]
+    fn what_came_for_a_revoked_credential_is_left_out(
+        #[case] published: Option<i64>,
+        #[case] revoked: Option<i64>,
+        #[case] left_out: &[u128],
+    ) {
+        let first = credential(0, Some(0), Some(2));
+        let selected = of_all(vec![first, credential(1, published, revoked)]);
+        assert_eq!(selected.left_out, left_out.iter().copied().map(id).collect::<Vec<_>>());
+        assert_eq!(selected.found.len(), 2 - left_out.len());
+    }
+
+    #[test]
+    fn nothing_is_left_out_where_nothing_is_revoked() {
+        let selected = of_all(vec![credential(0, Some(0), None), credential(1, None, None)]);
+        assert_eq!((selected.found.len(), selected.left_out), (2, Vec::new()));
+    }
 
     #[rstest]
     #[case::not_deleted_yet(Identities::Accounts, None, "2026-11-29T01:00:00Z")]
