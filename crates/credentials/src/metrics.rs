@@ -38,6 +38,7 @@ pub struct Metrics {
     pool_target: Family<OfRegistry, Gauge>,
     calls: Family<ByOutcome, Counter>,
     waiting_calls: Family<ByLane, Gauge>,
+    registry_failing: Family<OfRegistry, Gauge>,
     rotations: Family<ByPhase, Gauge>,
     rotation_clusters: Family<ByStanding, Gauge>,
     last_resync: Family<OfRegistry, Gauge>,
@@ -138,6 +139,7 @@ impl Metrics {
             pool_target: Family::default(),
             calls: Family::default(),
             waiting_calls: Family::default(),
+            registry_failing: Family::default(),
             rotations: Family::default(),
             rotation_clusters: Family::default(),
             last_resync: Family::default(),
@@ -153,6 +155,7 @@ impl Metrics {
         register(registry, &catalogue::POOL_TARGET, metrics.pool_target.clone());
         register(registry, &catalogue::CALLS, metrics.calls.clone());
         register(registry, &catalogue::WAITING_CALLS, metrics.waiting_calls.clone());
+        register(registry, &catalogue::REGISTRY_FAILING, metrics.registry_failing.clone());
         register(registry, &catalogue::ROTATIONS, metrics.rotations.clone());
         register(registry, &catalogue::ROTATION_CLUSTERS, metrics.rotation_clusters.clone());
         register(registry, &catalogue::LAST_RESYNC, metrics.last_resync.clone());
@@ -210,6 +213,11 @@ impl Metrics {
             let labels = ByLane { registry: registry.to_string(), lane: lane.as_str() };
             self.waiting_calls.get_or_create(&labels).set(gauge(calls));
         }
+    }
+
+    /// Shows that a registry fails, or that it does not.
+    pub fn show_failing(&self, registry: &RegistryName, fails: bool) {
+        self.registry_failing.get_or_create(&of(registry)).set(fails.into());
     }
 
     /// Sets the phase and the clusters of the rotations that are not over; those that are over disappear.
@@ -281,6 +289,7 @@ mod tests {
             .show_ledger(&[count(State::Pooled, Reason::InPool, 2)], &[PoolLevel { registry: &registry, target: 3 }]);
         metrics.show_unadopted(&registry, None, Timestamp::UNIX_EPOCH);
         metrics.show_waiting(&registry, &[]);
+        metrics.show_failing(&registry, true);
         let counts = vec![GroupCounts { failed: 1, ..GroupCounts::default() }; 2];
         metrics.show_rotations(&[OpenRotation { registry: registry.clone(), phase: RotationPhase::Stopped, counts }]);
         metrics.resynced(&registry, Timestamp::UNIX_EPOCH);

@@ -298,6 +298,7 @@ impl Parts<'_> {
         );
     }
 
+    /// A registry that fails is shown by a metric: what the HTTP API serves, and the clusters of other registries, do not need it.
     async fn check(&self, problems: &[watch::Sender<Option<String>>]) -> Readiness {
         let ping = timeout(PING_TIMEOUT, self.ledger().database().ping()).await;
         if !matches!(ping, Ok(Ok(()))) {
@@ -306,10 +307,7 @@ impl Parts<'_> {
         if let Some(problem) = problems.iter().find_map(|problem| problem.borrow().clone()) {
             return Readiness::NotReady(format!("the API cannot be read: {problem}"));
         }
-        match self.failing.lines().as_slice() {
-            [] => Readiness::Ready,
-            lines => Readiness::NotReady(lines.join("; ")),
-        }
+        Readiness::Ready
     }
 
     /// Links the new events, and writes the link to the log, where it outlives the ledger.
@@ -340,6 +338,7 @@ impl Parts<'_> {
             let name = &planned.name;
             self.metrics.show_unadopted(name, ledger.oldest_unadopted(name).await?, self.worker.sources.now());
             self.metrics.show_waiting(name, &ledger.work(name).await?);
+            self.metrics.show_failing(name, self.failing.has(name));
         }
         let mut open = Vec::new();
         for rotation in ledger.rotations().await?.into_iter().filter(|rotation| !rotation.phase.is_final()) {

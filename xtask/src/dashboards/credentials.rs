@@ -100,6 +100,12 @@ pub(super) const DASHBOARD: Dashboard = Dashboard {
         .with_note("A probe that is `refused` after a deletion is the proof of it."),
         panel(
             Kind::Lines,
+            "Registries that fail",
+            "short",
+            &[("max by (registry) (hyperfleet_credentials_registry_failing)", "{{registry}}")],
+        ),
+        panel(
+            Kind::Lines,
             "Registry calls that wait, by lane",
             "short",
             &[(

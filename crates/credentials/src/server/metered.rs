@@ -1,4 +1,4 @@
-//! A registry whose calls are counted, and whose last answer is known.
+//! A registry whose calls are counted, and of which it is known whether the last one failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,15 +20,9 @@ use crate::metrics::{FinishedCall, Metrics};
 /// that failed is made again within it.
 const MEMORY: Duration = Duration::from_mins(15);
 
-/// The failures of registries that have not answered as they should since; clones share them.
+/// The times of the last failures of registries that have not answered as they should since; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Failing(Arc<Mutex<BTreeMap<RegistryName, Failure>>>);
-
-#[derive(Debug)]
-struct Failure {
-    line: String,
-    at: Instant,
-}
+pub struct Failing(Arc<Mutex<BTreeMap<RegistryName, Instant>>>);
 
 /// A registry whose calls are counted.
 #[derive(Clone, Debug)]
@@ -42,18 +36,18 @@ pub struct Metered<R> {
 // === impl Failing ===
 
 impl Failing {
-    /// Returns the failures of registries, as one line each.
-    pub fn lines(&self) -> Vec<String> {
-        let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        failing.retain(|_registry, failure| failure.at.elapsed() < MEMORY);
-        failing.iter().map(|(registry, failure)| format!("registry {registry}: {}", failure.line)).collect()
+    /// Returns true if the last call of a registry failed, and not too long ago.
+    pub fn has(&self, registry: &RegistryName) -> bool {
+        let failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.get(registry).is_some_and(|at| at.elapsed() < MEMORY)
     }
 
-    fn note(&self, registry: &RegistryName, failure: Option<String>) {
+    fn note(&self, registry: &RegistryName, fails: bool) {
         let mut failing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match failure {
-            Some(line) => drop(failing.insert(registry.clone(), Failure { line, at: Instant::now() })),
-            None => drop(failing.remove(registry)),
+        if fails {
+            failing.insert(registry.clone(), Instant::now());
+        } else {
+            failing.remove(registry);
         }
     }
 }
@@ -77,9 +71,9 @@ impl<R: Registry> Metered<R> {
         match &result {
             Err(error) if is_fault(error.kind) => {
                 tracing::warn!(operation, registry = %self.name, "{error}");
-                self.failing.note(&self.name, Some(error.to_string()));
+                self.failing.note(&self.name, true);
             }
-            _ => self.failing.note(&self.name, None),
+            _ => self.failing.note(&self.name, false),
         }
         result
     }
@@ -194,19 +188,19 @@ mod tests {
         let metrics = Metrics::register(&mut Metrified::default(), &queries);
         let (memory, failing) = (MemoryRegistry::new(), Failing::default());
         memory.inject(Operation::List, Fault::Before(ErrorKind::PermissionDenied));
-        let name: AccountName = "hf-one".parse().unwrap();
-        let registry = Metered::new(memory, "quay".parse().unwrap(), metrics, failing.clone());
+        let (name, quay): (AccountName, RegistryName) = ("hf-one".parse().unwrap(), "quay".parse().unwrap());
+        let registry = Metered::new(memory, quay.clone(), metrics, failing.clone());
         assert!(registry.permit(&name).await.is_err());
-        assert_eq!(failing.lines(), [""; 0], "an account that is absent is no failure of the registry");
-        let error = registry.list(None).await.unwrap_err();
-        assert_eq!(failing.lines(), [format!("registry quay: {error}")]);
+        assert!(!failing.has(&quay), "an account that is absent is no failure of the registry");
+        registry.list(None).await.unwrap_err();
+        assert!(failing.has(&quay) && !failing.has(&"harbor".parse().unwrap()));
         assert!(registry.list(None).await.is_ok());
-        assert_eq!(failing.lines(), [""; 0]);
-        failing.note(&"quay".parse().unwrap(), Some("away".to_owned()));
+        assert!(!failing.has(&quay));
+        failing.note(&quay, true);
         let second = Duration::from_secs(1);
         tokio::time::advance(MEMORY.saturating_sub(second)).await;
-        assert_eq!(failing.lines(), ["registry quay: away"]);
+        assert!(failing.has(&quay));
         tokio::time::advance(second).await;
-        assert_eq!(failing.lines(), [""; 0], "another replica may have called it since");
+        assert!(!failing.has(&quay), "another replica may have called it since");
     }
 }

@@ -20,6 +20,9 @@ metrics! {
     CALLS = Counter "hyperfleet_credentials_registry_calls" by &["registry", "operation", "outcome"];
     /// Calls of a registry that wait, by lane.
     WAITING_CALLS = Gauge "hyperfleet_credentials_registry_waiting_calls" by &["registry", "lane"];
+    /// 1 while the last call of this replica at a registry failed for a reason that is not about one account; 0 after a call that did
+    /// not, or after fifteen minutes without a call.
+    REGISTRY_FAILING = Gauge "hyperfleet_credentials_registry_failing" by &["registry"];
     /// Rotations that are not over, by registry and phase.
     ROTATIONS = Gauge "hyperfleet_credentials_rotations" by &["registry", "phase"];
     /// Clusters of rotations that are not over, by registry and standing.
