@@ -4,6 +4,7 @@
 mod controller;
 mod node;
 mod plane;
+mod pulls;
 mod rights;
 
 use std::fs;

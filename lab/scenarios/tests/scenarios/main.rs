@@ -10,6 +10,7 @@
 mod attacks;
 mod charts;
 mod copies;
+mod credentials;
 mod demo;
 mod explain;
 mod go_requests;

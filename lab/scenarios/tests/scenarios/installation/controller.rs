@@ -10,13 +10,39 @@ use super::node::{Node, assert_is_restricted};
 
 const DEPLOYMENT: &str = "deployment/global-pull-secret";
 
-struct Controller {
-    node: Node,
+pub(super) struct Controller {
+    pub(super) node: Node,
     /// That of the hosted control plane.
-    namespace: String,
+    pub(super) namespace: String,
 }
 
 impl Controller {
+    /// Installs it by the guide, with this original pull secret.
+    pub(super) fn install(node: Node, namespace: String, original: &str) -> Self {
+        let tag = node.load_image("global-pull-secret");
+        assert_eq!(node.load_image("sync-global-pullsecret"), tag);
+        node.plane.kubectl(&["create", "namespace", &namespace]);
+        node.plane.kubectl(&["label", "namespace", &namespace, "pod-security.kubernetes.io/enforce=restricted"]);
+        let controller = Self { node, namespace };
+        controller.install_part(0, &tag);
+        controller.apply_original(original);
+        controller.create_kubeconfig();
+        controller.install_part(1, &tag);
+        controller.kubectl(&["rollout", "status", DEPLOYMENT, "--timeout=10m"]);
+        controller
+    }
+
+    /// Writes the pull secret of the hosted control plane.
+    pub(super) fn apply_original(&self, document: &str) {
+        self.apply_secret(&self.namespace, "pull-secret", document);
+    }
+
+    /// Writes the hosted cluster's additional pull secret, and waits until the node has it.
+    pub(super) async fn add(&self, document: &str) {
+        self.apply_secret("kube-system", "additional-pull-secret", document);
+        self.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
+    }
+
     fn kubectl(&self, arguments: &[&str]) -> String {
         self.node.plane.kubectl(&[&["--namespace", &self.namespace], arguments].concat())
     }
@@ -25,15 +51,14 @@ impl Controller {
         self.node.plane.kubectl(&[&["--namespace", "kube-system"], arguments].concat())
     }
 
-    fn create_secret(&self, namespace: &str, name: &str, registry: &str) {
-        let document = leaks::documents()[0].1.replace("quay.io", registry);
+    fn apply_secret(&self, namespace: &str, name: &str, document: &str) {
         let object = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
             "type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": document},
         });
         let file = self.node.plane.folder().join("secret.yaml");
         daemon::file::replace(&file, object.to_string().as_bytes()).unwrap();
-        self.node.plane.kubectl(&["create", "--filename", file.to_str().unwrap()]);
+        self.node.plane.kubectl(&["apply", "--filename", file.to_str().unwrap()]);
     }
 
     /// Makes the Secret with a kubeconfig by which a Pod acts in the hosted cluster as the controller's ServiceAccount there.
@@ -50,7 +75,7 @@ impl Controller {
     }
 
     /// Runs one of the guide's two installations, in this namespace and with these images.
-    fn install(&self, part: usize, tag: &str) {
+    fn install_part(&self, part: usize, tag: &str) {
         let values = json!({
             "image": {"tag": tag}, "syncerImage": {"tag": tag},
             // OpenShift's own class is not there.
@@ -79,40 +104,38 @@ impl Controller {
         .await;
     }
 
-    fn uninstall(&self) {
+    /// Removes the additional pull secret, and then the installation.
+    pub(super) async fn remove(&self) {
+        self.in_hosted(&["delete", "secret", "additional-pull-secret"]);
+        until("everything is removed", async || {
+            let left = ["get", "daemonset,secret,configmap", "--output", "name"];
+            (!self.in_hosted(&left).contains("/global-pull-secret")).then_some(())
+        })
+        .await;
+        leaks::check("the controller's log", &self.log());
         let release = "helm uninstall global-pull-secret --wait --namespace";
         self.node.plane.bash(&self.node.helm, &format!("{release} {}\n{release} kube-system\n", self.namespace));
         self.node.plane.kubectl(&["delete", "namespace", &self.namespace]);
     }
+
+    pub(super) fn log(&self) -> String {
+        self.kubectl(&["logs", DEPLOYMENT])
+    }
+}
+
+fn document(registry: &str) -> String {
+    leaks::documents()[0].1.replace("quay.io", registry)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_assembled_image_of_the_controller_merges_on_a_real_node() {
     let Some(node) = Node::here().await else { return };
-    let controller = Controller { node, namespace: format!("clusters-image-{}", std::process::id()) };
-    let (node, namespace) = (&controller.node, controller.namespace.as_str());
-    let tag = node.load_image("global-pull-secret");
-    assert_eq!(node.load_image("sync-global-pullsecret"), tag);
-    node.plane.kubectl(&["create", "namespace", namespace]);
-    node.plane.kubectl(&["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
-    controller.install(0, &tag);
-    controller.create_secret(namespace, "pull-secret", "original.example.com");
-    controller.create_kubeconfig();
-    controller.install(1, &tag);
-    controller.kubectl(&["rollout", "status", DEPLOYMENT, "--timeout=10m"]);
-    let pods = node.pods(namespace);
+    let namespace = format!("clusters-image-{}", std::process::id());
+    let controller = Controller::install(node, namespace, &document("original.example.com"));
+    let pods = controller.node.pods(&controller.namespace);
     assert_eq!(pods.len(), 1, "{pods:#?}");
     assert_is_restricted(&pods[0]);
-
-    controller.create_secret("kube-system", "additional-pull-secret", "additional.example.com");
-    controller.shows("RolledOut=True (RolledOut): 1/1 nodes have the content").await;
+    controller.add(&document("additional.example.com")).await;
     assert_eq!(controller.merged(), ["additional.example.com", "original.example.com"]);
-    controller.in_hosted(&["delete", "secret", "additional-pull-secret"]);
-    until("everything is removed", async || {
-        let left = ["get", "daemonset,secret,configmap", "--output", "name"];
-        (!controller.in_hosted(&left).contains("/global-pull-secret")).then_some(())
-    })
-    .await;
-    leaks::check("the controller's log", &controller.kubectl(&["logs", DEPLOYMENT]));
-    controller.uninstall();
+    controller.remove().await;
 }

@@ -72,7 +72,7 @@ impl Node {
         })
     }
 
-    fn script(&self, command: &str, arguments: &[&str]) {
+    pub(super) fn script(&self, command: &str, arguments: &[&str]) {
         let mut script = Command::new(&self.script);
         let output = script.args([command, &self.instance]).args(arguments).output().unwrap();
         assert!(output.status.success(), "{command} {arguments:?}: {}", text(&output.stderr));
