@@ -130,7 +130,7 @@ async fn a_node_pulls_with_its_clusters_account_and_is_refused_when_it_is_revoke
     for port in [quay.quay.address(), registry.address()].map(|address| address.to_string()) {
         node.script("forward", &["IN_NODE", &port, &port]);
     }
-    let service = Service::start(quay, registry.address()).await;
+    let service = Service::start(quay, registry.address(), None).await;
     let image = push(&service, &registry).await;
     service.up.player.create(CLUSTER, &fleet::document("own")).await;
     let first = service.applied(CLUSTER, None).await;
