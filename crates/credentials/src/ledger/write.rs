@@ -66,7 +66,9 @@ impl Ledger {
                 Slot { registry, cluster, replaces }
             });
             let reservation = Reservation { fresh: fresh.clone(), registry: credential.registry.clone(), slot };
-            insert(&mut write, &reservation, change.actor, change.now).await?;
+            // Beside one of AMS it stays unpublished, too.
+            let record = Record { held: credential.record.held, ..Record::default() };
+            insert_with(&mut write, &reservation, &record, change.actor, change.now).await?;
         }
         if change.state == State::Adopted {
             wake_replaced(&mut write, credential.replaces, change.now).await?;
@@ -141,6 +143,16 @@ pub(super) async fn insert(
     actor: &str,
     now: Timestamp,
 ) -> Result<Credential, LedgerError> {
+    insert_with(write, reservation, &Record::default(), actor, now).await
+}
+
+async fn insert_with(
+    write: &mut Transaction,
+    reservation: &Reservation,
+    record: &Record,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Credential, LedgerError> {
     let Reservation { fresh, registry, slot } = reservation;
     let replaces = slot.as_ref().and_then(|slot| slot.replaces);
     let lane = match slot {
@@ -159,7 +171,7 @@ pub(super) async fn insert(
         slot.as_ref().map_or(Value::NoNumber, |slot| Value::Number(slot.cluster.incarnation)),
         rows::optional(replaces),
         rows::optional(slot.as_ref().map(rows::slot)),
-        rows::record(&Record::default())?,
+        rows::record(record)?,
         rows::lane(Some(lane)),
         Value::Number(now.as_microsecond()),
     ]

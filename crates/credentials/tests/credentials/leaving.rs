@@ -10,7 +10,7 @@ use credentials::rotation::Standing;
 use credentials::state::{Action, State};
 use database::Parameters;
 use emulators::accounts_mgmt::Operation;
-use registry_account::{Login, Registry as _};
+use registry_account::{Fault, Login, Operation as Call, Registry as _};
 use rstest::rstest;
 use secrecy::ExposeSecret as _;
 
@@ -350,4 +350,19 @@ async fn no_token_of_ams_is_printed_or_stored_in_clear(#[case] kind: Kind) {
         leaving.ams.credentials().len() == 4
             && leaving.rig.world.registry.list(None).await.unwrap().accounts.len() == 2
     );
+}
+
+/// The answer to its creation is damaged, so that another account takes its place.
+#[tokio::test]
+async fn what_takes_the_place_of_a_held_credential_is_held_too() {
+    let Some(leaving) = Leaving::new(Kind::Sqlite, 1, &[]).await else { return };
+    let before = leaving.named();
+    leaving.import().await.unwrap();
+    leaving.compare_for_days().await;
+    leaving.rig.world.registry.inject(Call::Create, Fault::Garbled);
+    leaving.issue().await;
+    leaving.until_held(1).await;
+    let all = leaving.worker.ledger.list(&Filter::default()).await.unwrap();
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!((leaving.named(), leaving.phases().await), (before, [(Phase::Issued, 1)].into()));
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
-use credentials::credential::Credential;
+use credentials::credential::{Credential, RegistryName};
 use credentials::ledger::Ledger;
 use credentials::run::Sources;
 use credentials::server::open_existing;
-use credentials::settings::{CONFIG_VARIABLE, Plan, SEARCHED};
+use credentials::settings::{CONFIG_VARIABLE, Plan, RegistryPlan, SEARCHED};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use jiff::Timestamp;
@@ -45,6 +45,19 @@ pub(super) async fn ledger(plan: &Plan) -> anyhow::Result<Ledger> {
 /// Reads a credential.
 pub(super) async fn find(ledger: &Ledger, id: CredentialId) -> anyhow::Result<Credential> {
     ledger.get(id).await?.with_context(|| format!("there is no credential {id} in the ledger"))
+}
+
+/// Reads a credential for an order that the service has to carry out.
+pub(super) async fn find_served(plan: &Plan, ledger: &Ledger, id: CredentialId) -> anyhow::Result<Credential> {
+    let credential = find(ledger, id).await?;
+    planned(plan, &credential.registry)?;
+    Ok(credential)
+}
+
+/// Returns the settings of a registry. Without them no service calls it, and no order about its credentials is carried out.
+pub(super) fn planned<'a>(plan: &'a Plan, registry: &RegistryName) -> anyhow::Result<&'a RegistryPlan> {
+    let planned = plan.registries.iter().find(|planned| planned.name == *registry);
+    planned.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))
 }
 
 /// The person behind an order.

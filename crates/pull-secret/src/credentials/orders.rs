@@ -17,8 +17,7 @@ pub(super) async fn replace(arguments: OrderArguments) -> anyhow::Result<ExitCod
     let plan = common::plan(arguments.flags)?;
     let ledger = common::ledger(&plan).await?;
     let registry = common::find(&ledger, arguments.id).await?.registry;
-    let planned = plan.registries.iter().find(|planned| planned.name == registry);
-    let planned = planned.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))?;
+    let planned = common::planned(&plan, &registry)?;
     let sources = common::sources();
     let fresh = sources.fresh(&planned.prefix).context("the clock of this host is before 1970: set it")?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: sources.now() };
@@ -30,7 +29,9 @@ pub(super) async fn replace(arguments: OrderArguments) -> anyhow::Result<ExitCod
 /// Gives the cluster of a credential this one back.
 pub(super) async fn put_back(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
+    let plan = common::plan(arguments.flags)?;
+    let ledger = common::ledger(&plan).await?;
+    common::find_served(&plan, &ledger, arguments.id).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     output::note(match ledger.put_back(arguments.id, &statement).await? {
         Some(newer) => {
@@ -44,7 +45,9 @@ pub(super) async fn put_back(arguments: OrderArguments) -> anyhow::Result<ExitCo
 /// Records the order to retire a credential.
 pub(super) async fn retire(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
+    let plan = common::plan(arguments.flags)?;
+    let ledger = common::ledger(&plan).await?;
+    common::find_served(&plan, &ledger, arguments.id).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     ledger.retire(arguments.id, &statement).await?;
     output::note("recorded: it is retired once nothing uses it, which `credentials show` explains");

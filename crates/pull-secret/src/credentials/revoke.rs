@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use credentials::credential::{Approval, Credential, Record, RegistryName};
+use credentials::credential::{APPROVED_WITHIN, Credential, Record, RegistryName};
 use credentials::ledger::{Filter, Ledger, LedgerError, Revocation, Statement};
 use credentials::settings::{Plan, RegistryPlan};
 use daemon::output;
@@ -29,14 +29,18 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
     let actor = common::actor(&order)?;
     let plan = common::plan(flags)?;
     let ledger = common::ledger(&plan).await?;
-    let Selected { found, left_out } = select(&ledger, target).await?;
     let now = Timestamp::now();
+    let Selected { found, left_out } = select(&ledger, target, now).await?;
+    if yes {
+        // All of them, before the first order.
+        found.iter().try_for_each(|credential| common::planned(&plan, &credential.registry).map(drop))?;
+    }
     let statement = Statement { actor: &actor, reason: &order.reason, now };
     let registries = capabilities(&plan)?;
     let (mut revoked, mut requested) = (Vec::new(), 0_usize);
     for mut credential in found {
         if yes && !credential.state.is_over() {
-            let approval = approval(&plan, &credential.registry);
+            let approval = common::planned(&plan, &credential.registry)?.policy.revocation;
             match ledger.revoke(credential.id, approval, &statement).await {
                 Ok(Revocation::Requested) => requested += 1,
                 // The service was faster.
@@ -83,16 +87,16 @@ struct Selected {
 }
 
 /// Reads the credentials that are meant. Those whose account is deleted are shown as well; those that are done with are not.
-async fn select(ledger: &Ledger, target: Target) -> anyhow::Result<Selected> {
+async fn select(ledger: &Ledger, target: Target, now: Timestamp) -> anyhow::Result<Selected> {
     let mut selected = match target {
         Target { credential: Some(id), .. } => {
             Selected { found: vec![common::find(ledger, id).await?], ..Selected::default() }
         }
         Target { cluster: Some(cluster), .. } => {
-            of_all(ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?)
+            of_all(ledger.list(&Filter { cluster: Some(cluster), ..Filter::default() }).await?, now)
         }
         Target { registry: Some(registry), .. } => {
-            of_all(ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?)
+            of_all(ledger.list(&Filter { registry: Some(registry), ..Filter::default() }).await?, now)
         }
         Target { .. } => bail!("give --cluster, --credential or --registry"),
     };
@@ -100,28 +104,26 @@ async fn select(ledger: &Ledger, target: Target) -> anyhow::Result<Selected> {
     Ok(selected)
 }
 
-/// Leaves out what was published, or is to be, only after the credential that it replaces was revoked.
-fn of_all(all: Vec<Credential>) -> Selected {
+/// Leaves out what was published, or is to be, only after the credential that it replaces was revoked, while that one is not done with.
+fn of_all(all: Vec<Credential>, now: Timestamp) -> Selected {
+    let open = all.iter().filter(|one| !one.state.is_final());
     let revoked: BTreeMap<CredentialId, Timestamp> =
-        all.iter().filter_map(|one| revoked_at(one).map(|at| (one.id, at))).collect();
+        open.filter_map(|one| revoked_at(one, now).map(|at| (one.id, at))).collect();
     let is_left_out = |one: &Credential| {
         let before = one.replaces.and_then(|replaced| revoked.get(&replaced));
         let is_earlier = |revoked: &Timestamp| one.record.published.is_some_and(|published| published < *revoked);
-        !one.state.is_over() && revoked_at(one).is_none() && before.is_some_and(|revoked| !is_earlier(revoked))
+        !one.state.is_over() && revoked_at(one, now).is_none() && before.is_some_and(|revoked| !is_earlier(revoked))
     };
     let (left_out, found): (Vec<_>, Vec<_>) = all.into_iter().partition(is_left_out);
     Selected { found, left_out: left_out.into_iter().map(|one| one.id).collect() }
 }
 
-/// Returns the time of the order that revoked a credential.
-fn revoked_at(credential: &Credential) -> Option<Timestamp> {
-    credential.record.order.as_ref().filter(|order| order.break_glass).map(|order| order.at)
-}
-
-/// Returns the condition for revocations at a registry.
-fn approval(plan: &Plan, registry: &RegistryName) -> Approval {
-    let planned = plan.registries.iter().find(|planned| planned.name == *registry);
-    planned.map_or(Approval::None, |planned| planned.policy.revocation)
+/// Returns the time of the order to revoke a credential: the first person's, where another one has approved it or may do so yet.
+fn revoked_at(credential: &Credential, now: Timestamp) -> Option<Timestamp> {
+    let Record { order, revocation_request, .. } = &credential.record;
+    let ordered = order.as_ref().filter(|order| order.break_glass).map(|order| order.at);
+    let requested = revocation_request.as_ref().map(|request| request.at);
+    requested.filter(|at| ordered.unwrap_or(now).duration_since(*at) < APPROVED_WITHIN).or(ordered)
 }
 
 fn capabilities(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Capabilities>> {
@@ -195,10 +197,12 @@ mod tests {
         format!("00000000-0000-7000-8000-{number:012}").parse().unwrap()
     }
 
+    fn order(minute: i64) -> Order {
+        Order { actor: "jane".to_owned(), reason: "leaked".to_owned(), at: at(minute), break_glass: true }
+    }
+
     /// A credential of one cluster, which replaces the one before it.
     fn credential(number: u128, published: Option<i64>, revoked: Option<i64>) -> Credential {
-        let order =
-            |minute| Order { actor: "jane".to_owned(), reason: "leaked".to_owned(), at: at(minute), break_glass: true };
         Credential {
             id: id(number),
             registry: "quay".parse().unwrap(),
@@ -223,14 +227,33 @@ mod tests {
         #[case] left_out: &[u128],
     ) {
         let first = credential(0, Some(0), Some(2));
-        let selected = of_all(vec![first, credential(1, published, revoked)]);
+        let selected = of_all(vec![first, credential(1, published, revoked)], at(5));
         assert_eq!(selected.left_out, left_out.iter().copied().map(id).collect::<Vec<_>>());
         assert_eq!(selected.found.len(), 2 - left_out.len());
     }
 
+    #[rstest]
+    #[case::waits_for_another_person(Some(2), None, 10, &[1])]
+    #[case::was_approved(Some(2), Some(8), 100, &[1])]
+    #[case::has_lapsed(Some(2), None, 62, &[])]
+    #[case::had_lapsed(Some(2), Some(90), 100, &[])]
+    #[case::was_never_revoked(None, None, 10, &[])]
+    fn a_revocation_that_is_requested_counts_from_its_request(
+        #[case] requested: Option<i64>,
+        #[case] revoked: Option<i64>,
+        #[case] now: i64,
+        #[case] left_out: &[u128],
+    ) {
+        let mut first = credential(0, Some(0), revoked);
+        first.record.revocation_request = requested.map(order);
+        let selected = of_all(vec![first, credential(1, Some(3), None)], at(now));
+        assert_eq!(selected.left_out, left_out.iter().copied().map(id).collect::<Vec<_>>());
+    }
+
     #[test]
-    fn nothing_is_left_out_where_nothing_is_revoked() {
-        let selected = of_all(vec![credential(0, Some(0), None), credential(1, None, None)]);
+    fn a_revocation_that_is_done_with_leaves_nothing_out() {
+        let first = Credential { state: State::WaitedOut, ..credential(0, Some(0), Some(2)) };
+        let selected = of_all(vec![first, credential(1, Some(3), None)], at(5));
         assert_eq!((selected.found.len(), selected.left_out), (2, Vec::new()));
     }
 

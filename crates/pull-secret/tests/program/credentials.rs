@@ -334,6 +334,7 @@ async fn take_away(rig: &Rig, id: &str, robot: &str, pooled: &Value) {
     let show = rig.run(&["show", id]).await;
     assert!(show.stdout.contains("attested by jane: the token was shown"), "{}", show.stdout);
 
+    refuses_what_no_service_carries_out(&rig, id).await;
     let dry = rig.run(&[&["revoke", "--cluster=cls-1"], &order[..]].concat()).await;
     assert!(dry.code == Some(0) && dry.stdout.contains(robot), "{}{}", dry.stdout, dry.stderr);
     assert!(dry.stderr.contains("nothing was changed") && rig.robots().contains(robot), "{}", dry.stderr);
@@ -356,6 +357,20 @@ async fn take_away(rig: &Rig, id: &str, robot: &str, pooled: &Value) {
         stray.stdout
     );
     assert!(rig.robots().contains(lost));
+}
+
+/// The settings lack the registry of the credential.
+async fn refuses_what_no_service_carries_out(rig: &Rig, id: &str) {
+    let settings = std::fs::read_to_string(rig.path("credentials.yaml")).unwrap();
+    daemon::file::replace(&rig.path("other.yaml"), settings.replace("name: quay", "name: other").as_bytes()).unwrap();
+    for command in [&["revoke", "--cluster=cls-1", "--yes"][..], &["retire", id], &["put-back", id]] {
+        let order = ["--reason", "x", "--as", "jane", "--config=other.yaml"];
+        let refused = rig.run(&[command, &order].concat()).await;
+        let expected = "registry quay is not configured: add it to `registries`";
+        assert!(refused.code != Some(0) && refused.stderr.contains(expected), "{command:?}: {}", refused.stderr);
+    }
+    let events = rig.run(&["events", id]).await;
+    assert!(!events.stdout.contains("OrderRe"), "{}", events.stdout);
 }
 
 /// Another robot takes the place of a cluster's, which stays until nodes use the new one.
