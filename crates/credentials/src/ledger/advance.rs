@@ -52,21 +52,25 @@ impl Turn {
 // === impl Ledger ===
 
 impl Ledger {
-    /// Advances the rotation of a registry that runs, if there is one: judges the clusters on their way, and begins with further
-    /// ones. Returns what has changed.
+    /// Advances the rotation of a registry that is not over, if there is one: judges the clusters on their way, and
+    /// begins with further ones while it runs. Returns what has changed.
     pub async fn advance_rotation(
         &self,
         advance: &Advance<'_>,
         fresh: &mut (dyn FnMut() -> Option<Fresh> + Send),
     ) -> Result<Advanced, LedgerError> {
-        let Some(name) = self.running(advance).await? else { return Ok(Advanced::default()) };
+        let Some(name) = self.open_rotation(advance).await? else { return Ok(Advanced::default()) };
         let mut write = self.database().begin().await?;
         let mut rotation = lock_rotation(&mut write, &name).await?;
-        if rotation.phase != RotationPhase::Running {
+        if rotation.phase.is_final() {
             return Ok(Advanced::default());
         }
         let mut advanced =
             Advanced { settled: settle(&mut write, &rotation, advance.now).await?, ..Advanced::default() };
+        if rotation.phase != RotationPhase::Running {
+            write.commit().await?;
+            return Ok(advanced);
+        }
         let rows::Statement { sql, parameters } = counting(&rotation);
         let counts = counted(&rotation, &write.fetch(sql, parameters).await?)?;
         let step = rotation_step(&RotationFacts {
@@ -102,19 +106,22 @@ impl Ledger {
         Ok(advanced)
     }
 
-    async fn running(&self, advance: &Advance<'_>) -> Result<Option<RotationName>, LedgerError> {
+    async fn open_rotation(&self, advance: &Advance<'_>) -> Result<Option<RotationName>, LedgerError> {
         let mut parameters = Parameters::default();
-        let [registry, running] =
-            [rows::text(advance.registry), rows::text(RotationPhase::Running)].map(|value| parameters.add(value));
-        let sql = format!("SELECT name FROM rotations WHERE registry = {registry} AND phase = {running}");
+        let registry = parameters.add(rows::text(advance.registry));
+        // The phases are no parameters, so that the index of these rows alone serves.
+        let [running, paused, stopped] = [RotationPhase::Running, RotationPhase::Paused, RotationPhase::Stopped];
+        let sql = format!(
+            "SELECT name FROM rotations WHERE registry = {registry} AND phase IN ('{running}', '{paused}', '{stopped}')"
+        );
         let rows = self.database().fetch(sql, parameters).await?;
         let name = rows.first().map(|row| row.text(0)).transpose()?;
         Ok(name.map(|name| name.parse().map_err(|_invalid| rows::damaged("rotations.name"))).transpose()?)
     }
 }
 
-/// Judges the clusters on their way. Returns the number of those that are done.
-async fn settle(write: &mut Transaction, rotation: &Rotation, now: Timestamp) -> Result<u64, LedgerError> {
+/// Judges the clusters on their way, in any phase that is not final. Returns the number of those that are done.
+pub(super) async fn settle(write: &mut Transaction, rotation: &Rotation, now: Timestamp) -> Result<u64, LedgerError> {
     let mut settled = 0;
     for Begun { credential, started, successor } in begun(write, rotation).await? {
         let Judged { standing, cause } = judge(successor.as_ref(), started, &rotation.plan, now);

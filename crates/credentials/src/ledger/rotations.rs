@@ -6,6 +6,7 @@ use database::{Dialect, Parameters, Row, Statements, Transaction, Value, insert_
 use jiff::Timestamp;
 use registry_account::name::CredentialId;
 
+use super::advance::settle;
 use super::claim::micros;
 use super::handle::{Ledger, LedgerError};
 use super::model::{NewRotation, RotationRequest, Statement};
@@ -155,9 +156,9 @@ impl Ledger {
         self.database().fetch(sql, parameters).await?.iter().map(member).collect()
     }
 
-    /// Records a request of a person about a rotation, and returns the rotation as it is from now on. A resumed rotation tolerates the clusters
-    /// that have failed so far. An aborted one gives the clusters on their way their old credential back, where that is asked for
-    /// and the old one still lives.
+    /// Records a request of a person about a rotation, and returns the rotation as it is from now on. The clusters on
+    /// their way are judged first. A resumed rotation tolerates the clusters that have failed so far. An aborted one
+    /// gives those still on their way their old credential back, where that is asked for and the old one still lives.
     ///
     /// # Errors
     ///
@@ -176,6 +177,7 @@ impl Ledger {
         if rotation.plan.from_ams && asked == (RotationRequest::Abort { put_back: true }) {
             return Err(LedgerError::NoPutBack(name.clone()));
         }
+        settle(&mut write, &rotation, statement.now).await?;
         rotation.phase = match asked {
             RotationRequest::Pause => RotationPhase::Paused,
             RotationRequest::Resume => RotationPhase::Running,

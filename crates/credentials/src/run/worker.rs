@@ -126,7 +126,7 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
         Ok(self.ledger.refill(&refill, &mut || self.sources.fresh(&served.prefix)).await?)
     }
 
-    /// Advances the rotation of a registry that runs, if there is one.
+    /// Advances the rotation of a registry that is not over, if there is one; a paused or stopped one begins nothing.
     pub async fn rotate(&self, registry: &RegistryName) -> Result<Advanced, RunError> {
         let served = self.served(registry)?;
         let advance = Advance { registry, now: self.sources.now() };

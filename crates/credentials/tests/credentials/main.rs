@@ -15,6 +15,7 @@ mod leaving_rig;
 mod ledger;
 mod people;
 mod pool;
+mod put_back;
 mod replicas;
 mod rig;
 mod rotations;

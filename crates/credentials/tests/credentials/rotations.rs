@@ -209,6 +209,66 @@ async fn a_paused_rotation_begins_nothing(#[case] kind: Kind) {
     fleet.until(&name, RotationPhase::Done, &[]).await;
 }
 
+/// One cluster adopts its new credential in a pause and keeps it; the other one has not, and gets its old one back.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn a_paused_rotation_judges_its_clusters(#[case] kind: Kind) {
+    let Some(fleet) = Fleet::new(kind, 3).await else { return };
+    let old = fleet.named(1);
+    let name = fleet.start(0, |_| {}).await;
+    while fleet.members(&name, Standing::InProgress).await.len() < 2 {
+        fleet.pass(&[]).await;
+    }
+    let ledger = &fleet.worker.ledger;
+    ledger.ask(&name, RotationRequest::Pause, &fleet.statement("a holiday")).await.unwrap();
+    for _pass in 0..1000 {
+        if !fleet.members(&name, Standing::Succeeded).await.is_empty() {
+            break;
+        }
+        fleet.pass(&["cls-1"]).await;
+    }
+    assert_eq!(fleet.members(&name, Standing::Succeeded).await, ["cls-0"]);
+    assert_eq!(fleet.rotation(&name).await.phase, RotationPhase::Paused);
+    assert_eq!(fleet.members(&name, Standing::Waiting).await, ["cls-2"]);
+    let new = fleet.named(0);
+    let request = RotationRequest::Abort { put_back: true };
+    ledger.ask(&name, request, &fleet.statement("wrong account")).await.unwrap();
+    assert_eq!(fleet.members(&name, Standing::Skipped).await, ["cls-1"]);
+    for _pass in 0..100 {
+        fleet.pass(&[]).await;
+    }
+    assert_eq!((fleet.named(0), fleet.named(1)), (new, old));
+}
+
+/// Nothing advances the rotation between its pause and the orders that follow.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn an_order_judges_the_clusters_first(#[case] kind: Kind) {
+    let Some(fleet) = Fleet::new(kind, 3).await else { return };
+    let name = fleet.start(0, |_| {}).await;
+    while fleet.members(&name, Standing::InProgress).await.len() < 2 {
+        fleet.pass(&[]).await;
+    }
+    let ledger = &fleet.worker.ledger;
+    ledger.ask(&name, RotationRequest::Pause, &fleet.statement("a holiday")).await.unwrap();
+    let end = fleet.rig.world.registry.now() + SignedDuration::from_hours(4);
+    while fleet.rig.world.registry.now() < end {
+        fleet.rig.turn(&fleet.worker).await;
+        fleet.rig.live(&fleet.clusters[0]);
+    }
+    assert_eq!(fleet.members(&name, Standing::InProgress).await, ["cls-0", "cls-1"]);
+    let resumed = ledger.ask(&name, RotationRequest::Resume, &fleet.statement("it is switched off")).await.unwrap();
+    assert_eq!((resumed.phase, resumed.tolerated), (RotationPhase::Running, 1));
+    assert_eq!(fleet.members(&name, Standing::Succeeded).await, ["cls-0"]);
+    assert_eq!(fleet.members(&name, Standing::Failed).await, ["cls-1"]);
+    fleet.pass(&["cls-1"]).await;
+    assert_eq!(fleet.rotation(&name).await.phase, RotationPhase::Running, "what was seen does not stop it again");
+}
+
 /// A budget of nine calls a minute pays for one cluster.
 #[rstest]
 #[case(Kind::Sqlite)]

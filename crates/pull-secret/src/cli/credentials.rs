@@ -44,7 +44,7 @@ pub(crate) enum CredentialsCommand {
     Replace(OrderArguments),
     /// Give the cluster of a credential that is being replaced this one back, as long as its account lives
     ///
-    /// It is published and adopted anew; the newer one is retired when nothing uses it any more.
+    /// It is published and adopted anew; the newer ones are retired when nothing uses them any more.
     PutBack(OrderArguments),
     /// Replace the credentials of many clusters, in groups, a few at a time
     #[command(subcommand)]

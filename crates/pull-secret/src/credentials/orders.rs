@@ -34,10 +34,13 @@ pub(super) async fn put_back(arguments: OrderArguments) -> anyhow::Result<ExitCo
     common::find_served(&plan, &ledger, arguments.id).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     output::note(match ledger.put_back(arguments.id, &statement).await? {
+        Some(newer) if newer.is_empty() => "recorded: the cluster gets this one again".to_owned(),
         Some(newer) => {
-            format!("recorded: the service publishes this one again, and retires {newer} when nothing uses it")
+            let newer: Vec<_> = newer.iter().map(ToString::to_string).collect();
+            let newer = newer.join(", ");
+            format!("recorded: the cluster gets this one again, and the service retires {newer} when nothing uses it")
         }
-        None => "nothing replaces this one: there is nothing to put back".to_owned(),
+        None => "nothing replaces this one: the cluster has it, or gets it when it is published".to_owned(),
     });
     print(&ledger, arguments.id, arguments.output).await
 }
