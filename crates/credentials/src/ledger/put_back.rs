@@ -23,7 +23,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// `TooLate` if the account is revoked, being deleted, or deleted.
+    /// `TooLate` if the account is revoked, being deleted, deleted, or lost.
     pub async fn put_back(
         &self,
         id: CredentialId,
@@ -52,10 +52,11 @@ pub(super) async fn put_back(
             later.push(found);
         }
     }
-    let ClusterCredential { credential: mut former, has_place } = former.ok_or(LedgerError::Absent(id))?;
+    let former = former.ok_or(LedgerError::Absent(id))?;
     if !is_alive(&former) {
         return Err(LedgerError::TooLate(id));
     }
+    let ClusterCredential { credential: mut former, has_place } = former;
     later.retain(is_in_the_way);
     // One that was given up itself has lost its place, and takes it again.
     let place = if has_place { None } else { slot_of(&former) };
@@ -77,13 +78,15 @@ pub(super) async fn put_back(
     Ok(Some(retired))
 }
 
-/// Returns true for a credential that its cluster can have again.
-fn is_alive(former: &Credential) -> bool {
-    let Credential { state, has_password, record, .. } = former;
+/// Returns true for a credential that its cluster can have again: not if its account was lost, and another one was
+/// reserved in its place.
+fn is_alive(former: &ClusterCredential) -> bool {
+    let Credential { state, has_password, record, .. } = &former.credential;
     let is_proven = matches!(state, State::Probed | State::Published | State::Adopted | State::Quiet);
     let is_kept_back = *state == State::Probed && record.held;
     let is_revoked = record.order.as_ref().is_some_and(|order| order.break_glass);
-    is_proven && *has_password && !is_kept_back && !is_revoked
+    let is_lost = !former.has_place && record.given_up != Some(Reason::RolledBack);
+    is_proven && *has_password && !is_kept_back && !is_revoked && !is_lost
 }
 
 /// Returns true for a newer credential that has its place in the life of the cluster, or may be published still. One
