@@ -1,9 +1,10 @@
 //! One phase back: AMS's entry is put back, or our credential is deleted.
 
+use fleet_model::Generation;
 use registry_account::contract::Login;
 
 use super::status::{ClusterStatus, Target};
-use crate::credential::Credential;
+use crate::credential::{ClusterRef, Credential};
 use crate::ledger::{Ledger, LedgerError, Statement};
 use crate::publish::meaning::normal;
 use crate::run::{ClusterError, ClusterErrorKind, Clusters, Entry, Look, Looking};
@@ -55,46 +56,65 @@ pub async fn back<C: Clusters>(
     status: &ClusterStatus,
     statement: &Statement<'_>,
 ) -> Result<(), BackError> {
-    let id = &status.compared.cluster.id;
-    if status.own.is_empty() {
-        return Err(BackError::NothingIssued(id.clone()));
+    let (ledger, cluster) = (parts.ledger, &status.compared.cluster);
+    let own = living(parts, cluster).await?;
+    if own.is_empty() {
+        return Err(BackError::NothingIssued(cluster.id.clone()));
     }
-    let was_published = |own: &Credential| own.may_be_named() && (!own.record.held || own.state != State::Probed);
-    let published: Vec<&Credential> = status.own.iter().filter(|own| was_published(own)).collect();
+    // Without AMS's entries there is no way back, and nothing is changed.
+    let mut entries = Vec::new();
+    for target in parts.targets.iter().filter(|target| own.iter().any(|own| may_displace(own, target))) {
+        let nothing = || BackError::NothingLeft { cluster: cluster.id.clone(), host: target.host.clone() };
+        let login = of_ams(ledger, status, &target.host).await?.ok_or_else(nothing)?;
+        entries.push((target.host.as_str(), login));
+    }
+    let mut was_published = own.iter().any(is_published);
+    // First of all the service must not publish any of ours again.
+    let mut kept = Vec::new();
+    for before in &own {
+        let now = ledger.keep_back(before.id, statement).await?;
+        was_published |= now.may_be_named() && !before.may_be_named();
+        kept.push(now);
+    }
     // AMS's entry may be missing from a former attempt, although ours is held already.
     let mut has_put_back = false;
-    for own in &status.own {
-        if own.may_be_named() {
-            has_put_back |= put_back(parts, status, own, statement).await?;
-        }
+    for (host, login) in &entries {
+        has_put_back |= put_back(parts.clusters, cluster, &Entry { host, login }).await?;
     }
-    if published.is_empty() && !has_put_back {
-        for own in &status.own {
-            parts.ledger.withdraw_held(own.id, statement).await?;
+    if !was_published && !has_put_back {
+        for own in kept.iter().filter(|own| own.record.held && own.state < State::Retiring) {
+            ledger.withdraw_held(own.id, statement).await?;
         }
     }
     Ok(())
 }
 
+/// Reads all our credentials of a cluster that are neither over nor given up, newest first: one may replace another.
+async fn living<C>(parts: &Back<'_, C>, cluster: &ClusterRef) -> Result<Vec<Credential>, LedgerError> {
+    let mut own: Vec<Credential> =
+        parts.ledger.of_cluster(&cluster.id).await?.into_iter().map(|found| found.credential).collect();
+    let is_target = |own: &Credential| parts.targets.iter().any(|target| target.registry == own.registry);
+    let is_gone = |own: &Credential| own.state >= State::Retiring || own.record.given_up.is_some();
+    own.retain(|own| own.cluster.as_ref() == Some(cluster) && is_target(own) && !is_gone(own));
+    own.reverse();
+    Ok(own)
+}
+
+/// Returns true if the pull secret may name a credential in place of AMS's, or the one that it replaces.
+fn may_displace(own: &Credential, target: &Target) -> bool {
+    own.registry == target.registry && (own.may_be_named() || own.replaces.is_some())
+}
+
+/// Returns true if a credential may be named, and is not kept back since.
+fn is_published(own: &Credential) -> bool {
+    own.may_be_named() && (!own.record.held || own.state > State::Probed)
+}
+
 /// Writes AMS's entry in place of ours. Returns false if it was there already.
-async fn put_back<C: Clusters>(
-    parts: &Back<'_, C>,
-    status: &ClusterStatus,
-    own: &Credential,
-    statement: &Statement<'_>,
-) -> Result<bool, BackError> {
-    let Back { ledger, clusters, targets } = *parts;
-    let cluster = &status.compared.cluster;
-    let Some(target) = targets.iter().find(|target| target.registry == own.registry) else { return Ok(false) };
-    let host = target.host.as_str();
-    let nothing = || BackError::NothingLeft { cluster: cluster.id.clone(), host: host.to_owned() };
-    let login = of_ams(ledger, status, host).await?.ok_or_else(nothing)?;
-    // First of all the service must not publish ours again.
-    if !own.record.held || own.state != State::Probed {
-        ledger.hold_again(own.id, statement).await?;
-    }
+async fn put_back<C: Clusters>(clusters: &C, cluster: &ClusterRef, entry: &Entry<'_>) -> Result<bool, BackError> {
     for attempt in 1..=ATTEMPTS {
-        let looking = Looking { cluster, host, login: &login, generation: own.record.generation };
+        let Entry { host, login } = *entry;
+        let looking = Looking { cluster, host, login, generation: Generation::default() };
         let document = match clusters.look(&looking).await? {
             Look::Gone => return Err(BackError::Gone(cluster.id.clone())),
             Look::Here(document) => document,
@@ -102,7 +122,7 @@ async fn put_back<C: Clusters>(
         if document.is_same {
             return Ok(attempt > 1);
         }
-        match clusters.publish(cluster, &Entry { host, login: &login }, document.generation).await {
+        match clusters.publish(cluster, entry, document.generation).await {
             Ok(_generation) => return Ok(true),
             Err(error) if attempt < ATTEMPTS && is_unclear(error.kind) => {}
             Err(error) => return Err(error.into()),

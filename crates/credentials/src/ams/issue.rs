@@ -12,7 +12,8 @@ use registry_account::name::NamePrefix;
 pub struct Issued {
     /// The credentials.
     pub credentials: Vec<Credential>,
-    /// The ids of clusters whose pull secrets were not as expected for long enough.
+    /// The ids of clusters whose pull secrets were not as expected for long enough, and of those whose credential was
+    /// published and is on its way out, or over: that one is replaced, and no other is issued.
     pub left_out: Vec<String>,
 }
 
@@ -34,7 +35,10 @@ pub async fn issue(
         }
         let Some(fresh) = sources.fresh(prefix) else { break };
         let slot = Slot { registry: target.registry.clone(), cluster: compared.cluster.clone(), replaces: None };
-        issued.credentials.push(ledger.issue_held(&slot, &fresh, statement).await?);
+        match ledger.issue_held(&slot, &fresh, statement).await? {
+            Some(credential) => issued.credentials.push(credential),
+            None => issued.left_out.push(compared.cluster.id.clone()),
+        }
     }
     Ok(issued)
 }

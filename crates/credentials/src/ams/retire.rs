@@ -113,17 +113,24 @@ async fn facts<A: Accounts, P: PullSecrets, R: Registry, W: Waits>(
     let (mut are_others_moved, mut is_named, mut moved) = (true, false, None);
     for id in ids {
         let Some(status) = parts.clusters.get(id) else {
-            // `ams.search` does not find it any more, or it is being deleted: it may have the credential.
+            // It was never compared, or is being deleted: it may have the credential.
             are_others_moved &= !parts.secrets.exists(id).await?;
             continue;
         };
-        are_others_moved &= id == cluster.compared.cluster.id || status.phase >= Phase::Moved;
         moved = moved.max(status.own.iter().filter_map(|own| own.record.published).max());
-        is_named |= match parts.secrets.read(&status.compared.cluster).await? {
-            Content::Gone => false,
+        let is_moved = id == cluster.compared.cluster.id || status.phase >= Phase::Moved;
+        are_others_moved &= match parts.secrets.read(&status.compared.cluster).await? {
+            // Another incarnation may have the credential.
+            Content::Gone => !parts.secrets.exists(id).await?,
             // It may have the credential.
-            Content::NotReadable => true,
-            Content::Here { secret, .. } => names(&secret, &credential.username),
+            Content::NotReadable => {
+                is_named = true;
+                is_moved
+            }
+            Content::Here { secret, .. } => {
+                is_named |= names(&secret, &credential.username);
+                is_moved
+            }
         };
     }
     let target =

@@ -38,7 +38,8 @@ pub struct Shadowed {
     pub different: Vec<AmsCluster>,
 }
 
-/// Compares the pull secret of every cluster with what would be published, and records what was found.
+/// Compares the pull secret of every cluster with what would be published, and records what was found. Clusters that do
+/// not exist any more are forgotten.
 ///
 /// # Errors
 ///
@@ -64,8 +65,11 @@ pub async fn shadow<P: PullSecrets>(parts: &Shadow<'_, P>) -> Result<Shadowed, I
             result.different.push(compared);
         }
     }
-    for gone in before.into_keys() {
-        ledger.forget_ams_cluster(&gone).await?;
+    // One that exists stays as it was compared last: the search may find it again.
+    for unlisted in before.into_keys() {
+        if !secrets.exists(&unlisted).await? {
+            ledger.forget_ams_cluster(&unlisted).await?;
+        }
     }
     Ok(result)
 }

@@ -55,7 +55,7 @@ fn forward(facts: &Facts<'_>) -> Step {
         }
         State::Pooled if credential.cluster.is_none() => facts.wait(Reason::InPool, None),
         State::Pooled => Step::advance(State::Probed, Reason::ToPublish),
-        State::Probed if credential.record.held => facts.wait(Reason::Held, None),
+        State::Probed if credential.record.held => look_slowly(facts, Reason::Held),
         State::Probed if !is_probed_lately(facts) => facts.observe(Action::Probe, Reason::ToProbe),
         State::Probed => Step::act(Action::Publish, State::Published, Reason::ToPublish),
         State::Published => adoption(facts),
@@ -101,16 +101,21 @@ fn adoption(facts: &Facts<'_>) -> Step {
     Step::advance(State::Adopted, Reason::InUse)
 }
 
-/// A credential in use is looked at slowly, so that the end of its cluster is noticed.
 fn in_use(facts: &Facts<'_>) -> Step {
-    let Facts { credential, policy, successor, .. } = *facts;
-    let naming = credential.record.evidence.document.as_ref();
-    let reason = match (successor, naming.map(|seen| seen.naming)) {
+    let naming = facts.credential.record.evidence.document.as_ref().map(|seen| seen.naming);
+    let reason = match (facts.successor, naming) {
         (Some(_), _) => Reason::AwaitingSuccessor,
         (None, Some(Naming::NotNamed)) => Reason::Displaced,
         (None, _) => Reason::InUse,
     };
-    match naming.filter(|seen| facts.is_within(seen.at, policy.resync)) {
+    look_slowly(facts, reason)
+}
+
+/// Looks at the pull secret of a cluster slowly, so that the end of the cluster is noticed.
+fn look_slowly(facts: &Facts<'_>, reason: Reason) -> Step {
+    let Facts { credential, policy, .. } = *facts;
+    let document = credential.record.evidence.document.as_ref();
+    match document.filter(|seen| facts.is_within(seen.at, policy.resync)) {
         Some(seen) => facts.wait(reason, Some(later(seen.at, policy.resync))),
         None => facts.observe(Action::ObserveDocument, reason),
     }

@@ -62,7 +62,8 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
     pub(crate) async fn ensure(&self, about: &About<'_>, asked: &[RegistryName]) -> Result<Answer, Problem> {
         let known = self.known(about.cluster).await?;
         let asked = self.asked(&known, asked)?;
-        if self.ledger.is_of_ams(&known.cluster).await? {
+        let hosts: Vec<&str> = self.registries.iter().map(|offered| offered.host.as_str()).collect();
+        if self.ledger.is_of_ams(&known.cluster, &hosts).await? {
             let detail = format!(
                 "the credentials of cluster {} are AMS's: `pull-secret credentials ams` moves it away from there first",
                 about.cluster

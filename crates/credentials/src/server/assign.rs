@@ -122,7 +122,8 @@ impl<R: Registry, C: Clusters> Assignment<'_, R, C> {
         if known.contains(&cluster) {
             return Some(cluster);
         }
-        match self.worker.ledger.is_of_ams(&cluster).await {
+        let hosts: Vec<&str> = self.worker.registries.values().map(|served| served.registry.host()).collect();
+        match self.worker.ledger.is_of_ams(&cluster, &hosts).await {
             Ok(false) => {}
             // It gets its first one when it leaves AMS.
             Ok(true) => return None,

@@ -11,6 +11,7 @@ mod http_kubernetes;
 mod http_rig;
 mod kills;
 mod leaving;
+mod leaving_guards;
 mod leaving_rig;
 mod ledger;
 mod people;

@@ -134,8 +134,11 @@ pub(super) fn issued(issued: &Issued, format: OutputFormat) -> String {
         OutputFormat::Table => {
             let mut text = credential::list(&issued.credentials, format);
             for cluster in issued.left_out.iter().take(SHOWN) {
-                let _infallible =
-                    writeln!(text, "left out: cluster {} was not compared for long enough", plain(cluster));
+                let _infallible = writeln!(
+                    text,
+                    "left out: cluster {} was not compared for long enough, or its credential is on its way out",
+                    plain(cluster)
+                );
             }
             text
         }

@@ -178,6 +178,7 @@ fn quiet(state: State) -> Given {
     State::Published
 )]
 #[case::in_use(given(State::Adopted), Action::ObserveDocument, State::Adopted)]
+#[case::held(given(State::Probed).record(|it| it.held = true), Action::ObserveDocument, State::Probed)]
 #[case::old(given(State::Adopted).superseded(true), Action::ObserveUsage, State::Adopted)]
 #[case::old_of_a_cluster_that_is_gone(
     given(State::Adopted).evidence(|it| it.document = document(at(NOW - 1), Naming::ClusterGone)),
@@ -268,6 +269,13 @@ fn one_action_leads_to_the_next_state(#[case] given: Given, #[case] action: Acti
     State::Retiring,
     Reason::ClusterGone
 )]
+#[case::held_of_a_cluster_that_is_gone(
+    given(State::Probed)
+        .record(|it| it.held = true)
+        .evidence(|it| it.document = document(minutes(-1), Naming::ClusterGone)),
+    State::Retiring,
+    Reason::ClusterGone
+)]
 #[case::given_up(given(State::Created).record(|it| it.given_up = Some(Reason::Corrupt)), State::Retiring, Reason::Corrupt)]
 #[case::given_up_before_the_answer(
     given(State::Reserved).record(|it| (it.last_create, it.given_up) = (Some(minutes(-1)), Some(Reason::Corrupt))),
@@ -309,6 +317,13 @@ fn a_state_follows_from_evidence(#[case] mut given: Given, #[case] next: State, 
 
 #[rstest]
 #[case::in_pool(given(State::Pooled).pooled(), Reason::InPool, None)]
+#[case::held(
+    given(State::Probed)
+        .record(|it| it.held = true)
+        .evidence(|it| it.document = document(at(NOW - 1), Naming::NotNamed)),
+    Reason::Held,
+    Some(at(NOW + 23))
+)]
 #[case::no_report(
     given(State::Published).record(|it| it.published = Some(at(NOW - 1))).evidence(|it| it.looked = Some(minutes(-1))),
     Reason::AwaitingReport,

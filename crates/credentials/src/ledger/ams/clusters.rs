@@ -1,6 +1,6 @@
 //! Clusters as they were compared with AMS, and the credentials of AMS that each has had.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use accounts_mgmt::Ksuid;
 use database::{Parameters, Row, Statements, Value, insert_or, insert_rows};
@@ -11,6 +11,7 @@ use crate::credential::ClusterRef;
 use crate::ledger::claim::micros;
 use crate::ledger::handle::{Ledger, LedgerError};
 use crate::ledger::rows::{self, damaged};
+use crate::publish::meaning::normal;
 
 /// The columns of a comparison.
 const COMPARED: &str = "ams_clusters (cluster_id, incarnation, pass, looked, clean_since, differences)";
@@ -78,16 +79,30 @@ impl Ledger {
         Ok(write.commit().await?)
     }
 
-    /// Returns true if a cluster was read by an import: it gets its first credential by leaving AMS, and not before.
-    pub async fn is_of_ams(&self, cluster: &ClusterRef) -> Result<bool, LedgerError> {
+    /// Returns true if a cluster was read by an import and has not left AMS: it gets its first credential by leaving,
+    /// and not before. It has left once a credential of AMS that it had is deleted in AMS, and none that lives is at
+    /// one of these hosts, which are those of our registries.
+    pub async fn is_of_ams(&self, cluster: &ClusterRef, hosts: &[&str]) -> Result<bool, LedgerError> {
         let mut parameters = Parameters::default();
         let [id, incarnation] =
             [rows::text(&cluster.id), Value::Number(cluster.incarnation)].map(|value| parameters.add(value));
         let sql = format!(
-            "SELECT 1 FROM ams_uses JOIN ams_clusters ON ams_clusters.cluster_id = ams_uses.cluster_id \
-                           WHERE ams_uses.cluster_id = {id} AND incarnation = {incarnation} LIMIT 1"
+            "SELECT ams_uses.host, CAST(CASE WHEN ams_credentials.deleted IS NULL THEN 0 ELSE 1 END AS BIGINT) \
+             FROM ams_uses JOIN ams_clusters ON ams_clusters.cluster_id = ams_uses.cluster_id \
+             LEFT JOIN ams_credentials ON ams_credentials.id = ams_uses.credential \
+             WHERE ams_uses.cluster_id = {id} AND incarnation = {incarnation}"
         );
-        Ok(!self.database().fetch(sql, parameters).await?.is_empty())
+        let found = self.database().fetch(sql, parameters).await?;
+        let ours: BTreeSet<String> = hosts.iter().map(|host| normal(host)).collect();
+        let mut has_left = found.is_empty();
+        for row in found {
+            let (host, is_deleted) = (row.text(0)?, row.number(1)? == 1);
+            if !is_deleted && ours.contains(&normal(&host)) {
+                return Ok(true);
+            }
+            has_left |= is_deleted;
+        }
+        Ok(!has_left)
     }
 
     /// Forgets the comparison of a cluster that does not exist any more; what it had of AMS stays known.

@@ -23,19 +23,34 @@ pub type OwnCredentials = BTreeMap<ClusterRef, Vec<Credential>>;
 // === impl Ledger ===
 
 impl Ledger {
-    /// Gives a cluster its first credential, which is made and probed but not published. Returns the one that it has, if it has
-    /// one already.
+    /// Gives a cluster its first credential, which is made and probed but not published. Returns the one that it has,
+    /// if it has one already; one that is kept from publication and on its way out, or over, gives way to another.
+    /// Returns `None` if all that the cluster has are on their way out or over, and were not kept from publication:
+    /// `replace` is for those.
     pub async fn issue_held(
         &self,
         slot: &Slot,
         fresh: &Fresh,
         statement: &Statement<'_>,
-    ) -> Result<Credential, LedgerError> {
-        if let Some(found) = self.of_slot(slot).await? {
-            return Ok(found);
+    ) -> Result<Option<Credential>, LedgerError> {
+        let former = self.of_slot(slot).await?;
+        if let Some(former) = &former {
+            let newest = self.newest(former.id).await?;
+            if let Some(live) = [former, &newest].into_iter().find(|one| !is_on_its_way_out(one)) {
+                return Ok(Some(live.clone()));
+            }
+            if !former.record.held {
+                return Ok(None);
+            }
         }
         let issued = async {
             let mut write = self.database().begin().await?;
+            if let Some(former) = &former {
+                let former = lock(&mut write, former.id).await?;
+                if former.record.held {
+                    withdraw(&mut write, former, statement).await?;
+                }
+            }
             let credential = take(&mut write, slot, fresh, statement.actor, statement.now).await?;
             let credential = hold(&mut write, credential, statement).await?;
             write.commit().await?;
@@ -44,9 +59,9 @@ impl Ledger {
         match issued.await {
             // Another caller was first.
             Err(LedgerError::Database(DatabaseError::Duplicate { unique })) => {
-                self.of_slot(slot).await?.ok_or(DatabaseError::Duplicate { unique }.into())
+                self.of_slot(slot).await?.map(Some).ok_or(DatabaseError::Duplicate { unique }.into())
             }
-            result => result,
+            result => result.map(Some),
         }
     }
 
@@ -72,17 +87,25 @@ impl Ledger {
         Ok(own)
     }
 
-    /// Keeps a credential from publication again, because the cluster gets that of AMS back. The row is worked on anew when it is
-    /// released.
-    ///
-    /// # Errors
-    ///
-    /// `TooLate` if it is being deleted, or is deleted.
-    pub async fn hold_again(&self, id: CredentialId, statement: &Statement<'_>) -> Result<Credential, LedgerError> {
+    /// Keeps a credential from publication from now on, because the cluster gets that of AMS back. The row is worked on
+    /// anew when it is released. One that replaces another one and was never published is given up, and one that is on
+    /// its way out already, so that it is never published again, stays as it is. Returns it as it is now.
+    pub async fn keep_back(&self, id: CredentialId, statement: &Statement<'_>) -> Result<Credential, LedgerError> {
         let mut write = self.database().begin().await?;
         let mut credential = lock(&mut write, id).await?;
-        if credential.state >= State::Retiring || credential.record.order.is_some() {
-            return Err(LedgerError::TooLate(id));
+        let record = &credential.record;
+        let is_revoked = record.order.as_ref().is_some_and(|order| order.break_glass);
+        if credential.state >= State::Retiring || record.given_up.is_some() || is_revoked {
+            return Ok(credential);
+        }
+        let is_kept = record.held && credential.state <= State::Probed;
+        if credential.replaces.is_some() && !credential.may_be_named() {
+            let credential = withdraw(&mut write, credential, statement).await?;
+            write.commit().await?;
+            return Ok(credential);
+        }
+        if is_kept {
+            return Ok(credential);
         }
         if credential.state >= State::Probed {
             credential.state = State::Probed;
@@ -102,19 +125,19 @@ impl Ledger {
     /// `TooLate` if it is being deleted, or is deleted.
     pub async fn withdraw_held(&self, id: CredentialId, statement: &Statement<'_>) -> Result<(), LedgerError> {
         let mut write = self.database().begin().await?;
-        let mut credential = lock(&mut write, id).await?;
+        let credential = lock(&mut write, id).await?;
         if credential.state >= State::Retiring || !credential.record.held {
             return Err(LedgerError::TooLate(id));
         }
-        credential.record.held = false;
-        credential.record.given_up = Some(Reason::RolledBack);
-        credential.record.order.get_or_insert_with(|| order(statement, false));
-        let mut parameters = Parameters::default();
-        let key = parameters.add(rows::text(id));
-        write.execute(format!("UPDATE credentials SET slot = NULL WHERE id = {key}"), parameters).await?;
-        save(&mut write, &credential, "Withdraw", Reason::RolledBack, statement).await?;
+        withdraw(&mut write, credential, statement).await?;
         Ok(write.commit().await?)
     }
+}
+
+/// Returns true for a credential that is retired or revoked by an order, given up, being deleted, or over.
+fn is_on_its_way_out(credential: &Credential) -> bool {
+    let Credential { state, record, .. } = credential;
+    *state >= State::Retiring || record.order.is_some() || record.given_up.is_some()
 }
 
 /// Lets a credential be published.
@@ -127,6 +150,23 @@ pub(in crate::ledger) async fn release(
     credential.record.held = false;
     let statement = Statement { actor, reason: "moved away from AMS", now };
     save(write, &credential, "Release", Reason::ToPublish, &statement).await
+}
+
+/// Gives a credential up, and frees its place for another one.
+async fn withdraw(
+    write: &mut Transaction,
+    mut credential: Credential,
+    statement: &Statement<'_>,
+) -> Result<Credential, LedgerError> {
+    let record = &mut credential.record;
+    record.held = false;
+    record.given_up.get_or_insert(Reason::RolledBack);
+    record.order.get_or_insert_with(|| order(statement, false));
+    let mut parameters = Parameters::default();
+    let key = parameters.add(rows::text(credential.id));
+    write.execute(format!("UPDATE credentials SET slot = NULL WHERE id = {key}"), parameters).await?;
+    save(write, &credential, "Withdraw", Reason::RolledBack, statement).await?;
+    Ok(credential)
 }
 
 async fn hold(
