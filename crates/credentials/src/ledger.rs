@@ -17,6 +17,7 @@ mod rekey;
 mod rotations;
 mod rows;
 pub mod schema;
+mod settle;
 mod write;
 
 pub use ams::{AmsUse, OwnCredentials};

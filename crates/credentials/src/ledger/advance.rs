@@ -1,29 +1,21 @@
 //! One step of a rotation, as one transaction: any number of replicas advance it.
 
 use database::{Parameters, Row, Transaction, Value};
-use jiff::Timestamp;
-use registry_account::name::CredentialId;
 
 use super::ams::release;
 use super::handle::{Ledger, LedgerError};
 use super::model::{Advance, Advanced, Fresh, Reservation, Slot};
-use super::rotations::{MemberChange, counted, counting, lock_rotation, save_member, update};
+use super::rotations::{counted, counting, lock_rotation, update};
 use super::rows::{self, COLUMNS};
+use super::settle::{MemberChange, save_member, settle};
 use super::write::insert;
 use crate::credential::Credential;
 use crate::decide::rotation::pay;
-use crate::decide::{Judged, RotationFacts, RotationStep, judge, move_obstacle, obstacle, rotation_step};
+use crate::decide::{RotationFacts, RotationStep, move_obstacle, obstacle, rotation_step};
 use crate::rotation::{Rotation, RotationName, RotationPhase, RotationReason, Standing};
 
 /// Maximum number of clusters that one transaction begins.
 const BATCH: u64 = 100;
-
-/// A cluster that was begun.
-struct Begun {
-    credential: CredentialId,
-    started: Timestamp,
-    successor: Option<Credential>,
-}
 
 /// The clusters whose turn has come in one step.
 #[derive(Default)]
@@ -120,19 +112,6 @@ impl Ledger {
     }
 }
 
-/// Judges the clusters on their way, in any phase that is not final. Returns the number of those that are done.
-pub(super) async fn settle(write: &mut Transaction, rotation: &Rotation, now: Timestamp) -> Result<u64, LedgerError> {
-    let mut settled = 0;
-    for Begun { credential, started, successor } in begun(write, rotation).await? {
-        let Judged { standing, cause } = judge(successor.as_ref(), started, &rotation.plan, now);
-        if standing != Standing::InProgress {
-            save_member(write, &rotation.name, &MemberChange { credential, standing, cause }, now).await?;
-            settled += 1;
-        }
-    }
-    Ok(settled)
-}
-
 /// Reserves new credentials for the next clusters of the group.
 async fn begin(
     write: &mut Transaction,
@@ -169,31 +148,6 @@ async fn begin(
         turn.add(standing);
     }
     Ok(turn)
-}
-
-/// Reads the clusters on their way, each with the credential that replaces its old one.
-async fn begun(write: &mut Transaction, rotation: &Rotation) -> Result<Vec<Begun>, LedgerError> {
-    let mut parameters = Parameters::default();
-    let name = parameters.add(rows::text(&rotation.name));
-    // The standing is no parameter, so that the index of these rows alone serves.
-    let standing = Standing::InProgress;
-    // A credential that waited beside that of AMS replaces no other one of ours.
-    let is_new = if rotation.plan.from_ams { "id" } else { "replaces" };
-    let sql = format!(
-        "SELECT {COLUMNS}, credential, started FROM rotation_members LEFT JOIN credentials \
-         ON credentials.{is_new} = rotation_members.credential AND credentials.slot IS NOT NULL \
-         WHERE rotation = {name} AND standing = '{standing}'"
-    );
-    let rows = write.fetch(sql, parameters).await?;
-    let begun = |row: &Row| {
-        let has_successor = row.optional_text(0)?.is_some();
-        Ok(Begun {
-            credential: rows::id(&row.text(11)?)?,
-            started: rows::time(row.number(12)?)?,
-            successor: has_successor.then(|| rows::credential(row)).transpose()?.map(|found| found.credential),
-        })
-    };
-    rows.iter().map(begun).collect()
 }
 
 /// Reads the next clusters of the current group whose turn has come.

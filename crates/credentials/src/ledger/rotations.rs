@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use database::{Dialect, Parameters, Row, Statements, Transaction, Value, insert_rows};
 use jiff::Timestamp;
-use registry_account::name::CredentialId;
 
-use super::advance::settle;
 use super::claim::micros;
 use super::handle::{Ledger, LedgerError};
 use super::model::{NewRotation, RotationRequest, Statement};
 use super::put_back::put_back;
 use super::rows::{self, damaged, id, time};
+use super::settle::{MemberChange, save_member, settle};
 use crate::credential::RegistryName;
 use crate::reason::Reason;
 use crate::rotation::{
@@ -25,13 +24,6 @@ const COLUMNS: &str =
 
 /// The columns of a member, in the order of [`member`].
 const MEMBER: &str = "credential, cluster, member_group, standing, cause, started, settled";
-
-/// The change of a cluster's standing.
-pub(super) struct MemberChange {
-    pub(super) credential: CredentialId,
-    pub(super) standing: Standing,
-    pub(super) cause: Option<Reason>,
-}
 
 // === impl Ledger ===
 
@@ -252,31 +244,6 @@ async fn in_progress(write: &mut Transaction, name: &RotationName) -> Result<Vec
     let standing = Standing::InProgress;
     let sql = format!("SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing = '{standing}'");
     write.fetch(sql, parameters).await?.iter().map(member).collect()
-}
-
-/// Writes the standing of a cluster, and the time at which it was begun or was done.
-pub(super) async fn save_member(
-    write: &mut Transaction,
-    name: &RotationName,
-    change: &MemberChange,
-    now: Timestamp,
-) -> Result<(), LedgerError> {
-    let column = if change.standing == Standing::InProgress { "started" } else { "settled" };
-    let mut parameters = Parameters::default();
-    let [standing, cause, now, name, credential] = [
-        rows::text(change.standing),
-        rows::optional(change.cause),
-        micros(now),
-        rows::text(name),
-        rows::text(change.credential),
-    ]
-    .map(|value| parameters.add(value));
-    let sql = format!(
-        "UPDATE rotation_members SET standing = {standing}, cause = {cause}, {column} = {now} \
-         WHERE rotation = {name} AND credential = {credential}"
-    );
-    write.execute(sql, parameters).await?;
-    Ok(())
 }
 
 /// A statement that counts the clusters of a rotation by group and standing.

@@ -334,7 +334,7 @@ async fn take_away(rig: &Rig, id: &str, robot: &str, pooled: &Value) {
     let show = rig.run(&["show", id]).await;
     assert!(show.stdout.contains("attested by jane: the token was shown"), "{}", show.stdout);
 
-    refuses_what_no_service_carries_out(&rig, id).await;
+    refuses_what_no_service_carries_out(rig, id).await;
     let dry = rig.run(&[&["revoke", "--cluster=cls-1"], &order[..]].concat()).await;
     assert!(dry.code == Some(0) && dry.stdout.contains(robot), "{}{}", dry.stdout, dry.stderr);
     assert!(dry.stderr.contains("nothing was changed") && rig.robots().contains(robot), "{}", dry.stderr);
