@@ -39,11 +39,15 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
         let order = RotationOrder { id: self.rotation_id()?, reason, is_forced };
         let remark = order.to_string();
         let statement = Statement { actor: about.caller, reason: &remark, now: self.sources.now() };
-        for newest in replaced.into_iter().filter_map(Chain::newest) {
+        // All of them, before the first order.
+        let fresh = replaced.into_iter().filter_map(Chain::newest).map(|newest| {
             let offered = self.offered(&newest.registry).ok_or_else(|| {
                 Problem::new(Code::State, format!("registry {} is not configured any more", newest.registry))
             })?;
-            self.ledger.replace(newest.id, &self.fresh(offered)?, &statement).await?;
+            Ok((newest.id, self.fresh(offered)?))
+        });
+        for (newest, fresh) in fresh.collect::<Result<Vec<_>, Problem>>()? {
+            self.ledger.replace(newest, &fresh, &statement).await?;
         }
         if is_forced {
             for old in found.iter().map(|found| &found.credential).filter(|old| is_revocable(old)) {

@@ -76,7 +76,7 @@ async fn a_worker_that_is_killed_at_any_call_is_succeeded(
     #[values(Cut::Before, Cut::After, Cut::Lost, Cut::Refused)] cut: Cut,
 ) {
     for (action, after) in CALLS {
-        rotates(kind, Script { action, after, cut }, None).await;
+        Box::pin(rotates(kind, Script { action, after, cut }, None)).await;
     }
 }
 
@@ -88,7 +88,7 @@ async fn a_worker_that_wakes_up_late_changes_nothing(
     #[values(1, 4)] turns: u32,
 ) {
     for (action, after) in CALLS {
-        rotates(kind, Script { action, after, cut }, Some(turns)).await;
+        Box::pin(rotates(kind, Script { action, after, cut }, Some(turns))).await;
     }
 }
 

@@ -220,7 +220,10 @@ async fn taken_back(arguments: AmsBackArguments) -> anyhow::Result<ExitCode> {
         let own = found.iter().filter(|one| !one.own.is_empty()).count();
         ensure!(own == 0, "{own} clusters have a credential of our own: take each back first (`--cluster`)");
         opened.ledger.forget_ams().await?;
-        output::note("everything that was imported from AMS is forgotten");
+        output::note(
+            "everything that was imported from AMS is forgotten: clusters that the `search` of a registry finds get an account \
+             of the service from now on",
+        );
         return Ok(output::print(page::status(&[], None, false, format))?);
     };
     let found = opened.status(Some(&cluster)).await?;
