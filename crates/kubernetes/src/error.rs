@@ -72,11 +72,11 @@ impl ErrorKind {
         }
     }
 
-    fn of_status(verb: Verb, status: &Status) -> Self {
+    fn of_status(status: &Status) -> Self {
         match (status.code, status.reason.as_str()) {
             // An answer that cannot be parsed did not come from an API server.
             (404, "Failed to parse error data") => Self::Invalid,
-            (404, _) if verb == Verb::Create || status.message.starts_with("namespaces ") => Self::NamespaceMissing,
+            (404, _) if is_about_namespace(status) => Self::NamespaceMissing,
             (404, _) => Self::NotFound,
             (409, "AlreadyExists") => Self::AlreadyExists,
             (409, _) => Self::Changed,
@@ -92,6 +92,11 @@ impl ErrorKind {
             _ => Self::Internal,
         }
     }
+}
+
+fn is_about_namespace(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    details.is_some_and(|details| details.kind == "namespaces") || status.message.starts_with("namespaces ")
 }
 
 fn is_admission(message: &str) -> bool {
@@ -159,7 +164,7 @@ pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Kuberne
         kube::Error::Api(status) => {
             let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
             let retry_after = Some(u64::from(seconds)).filter(|seconds| *seconds > 0).map(Duration::from_secs);
-            let classified = KubernetesError { retry_after, ..failed(ErrorKind::of_status(verb, status)) };
+            let classified = KubernetesError { retry_after, ..failed(ErrorKind::of_status(status)) };
             if status.reason == "Failed to parse error data" {
                 return classified.with_detail(format!("HTTP status {}", status.code));
             }
@@ -226,9 +231,18 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_namespace_is_missing_whatever_the_message_says() {
+        let status = r#"{"status": "Failure", "code": 404, "message": "no", "details": {"kind": "namespaces"}}"#;
+        let status: Status = serde_json::from_str(status).unwrap();
+        let error = classify(Verb::Create, "secret a/b", &kube::Error::Api(status.boxed()));
+        assert_eq!(error.kind, ErrorKind::NamespaceMissing);
+    }
+
     #[rstest]
     #[case(Verb::Get, 404, "NotFound", "secrets \"x\" not found", ErrorKind::NotFound)]
     #[case(Verb::Create, 404, "NotFound", "namespaces \"x\" not found", ErrorKind::NamespaceMissing)]
+    #[case(Verb::Create, 404, "NotFound", "the server could not find the requested resource", ErrorKind::NotFound)]
     #[case(Verb::Get, 404, "Failed to parse error data", "<html>", ErrorKind::Invalid)]
     #[case(Verb::Create, 409, "AlreadyExists", "secrets \"x\" already exists", ErrorKind::AlreadyExists)]
     #[case(Verb::Apply, 409, "Conflict", "the object has been modified", ErrorKind::Changed)]
