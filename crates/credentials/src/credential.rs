@@ -86,7 +86,7 @@ pub struct Record {
     pub last_publish: Option<Timestamp>,
     /// The publication; of a token that is renewed, the first one since its last adoption.
     pub published: Option<Timestamp>,
-    /// The adoption.
+    /// The adoption; of a token that is renewed, that of its first.
     pub adopted: Option<Timestamp>,
     /// The account was disabled.
     pub disabled: Option<Timestamp>,
@@ -188,7 +188,7 @@ pub struct Successor {
     pub id: CredentialId,
     /// Its state.
     pub state: State,
-    /// Its publication.
+    /// Its publication; of a token that is renewed, the adoption stands for it.
     pub published: Option<Timestamp>,
     /// Its adoption.
     pub adopted: Option<Timestamp>,
@@ -269,6 +269,15 @@ impl Default for Policy {
             late: MINUTE * 15,
             disabled_for: Duration::ZERO,
         }
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    /// Returns the request to revoke it that another person may still approve.
+    pub fn waiting_request(&self, now: Timestamp) -> Option<&Order> {
+        self.revocation_request.as_ref().filter(|request| now.duration_since(request.at) < APPROVED_WITHIN)
     }
 }
 

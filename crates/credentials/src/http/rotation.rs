@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use registry_account::name::CredentialId;
 
-use crate::credential::Credential;
+use crate::credential::{Credential, Record};
 use crate::ledger::{ClusterCredential, Entry};
 use crate::reason::Reason;
 use crate::state::State;
@@ -186,7 +186,8 @@ impl Rotation {
 
     /// Returns true if every new credential was made and tried.
     pub(crate) fn has_created(&self) -> bool {
-        self.replacements.iter().all(|each| each.new.record.probed.is_some())
+        let is_tried = |record: &Record| record.probed.or(record.adopted).is_some();
+        self.replacements.iter().all(|each| is_tried(&each.new.record))
     }
 
     /// Returns true if the registries refuse every old credential.

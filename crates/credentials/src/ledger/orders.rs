@@ -1,14 +1,13 @@
 //! Orders and attestations of people.
 
 use database::{Dialect, Parameters, Transaction};
-use jiff::Timestamp;
 use registry_account::name::CredentialId;
 
 use super::handle::{Ledger, LedgerError, add_event};
 use super::model::{Attested, Fresh, Outcome, Revocation, Slot, Statement};
 use super::rows::{self, COLUMNS, NewEvent};
 use super::write::wake;
-use crate::credential::{APPROVED_WITHIN, Approval, Credential, Order, Proof};
+use crate::credential::{Approval, Credential, Order, Proof};
 use crate::reason::Reason;
 use crate::state::{Lane, State};
 
@@ -57,17 +56,16 @@ impl Ledger {
         statement: &Statement<'_>,
     ) -> Result<Revocation, LedgerError> {
         let known = self.get(id).await?.ok_or(LedgerError::Absent(id))?.record;
-        if known.order.is_some_and(|order| order.break_glass) {
+        if known.order.as_ref().is_some_and(|order| order.break_glass) {
             return Ok(Revocation::Ordered);
         }
-        let waiting = known.revocation_request.filter(|request| is_waiting(request, statement.now));
-        match (approval, waiting) {
+        match (approval, known.waiting_request(statement.now)) {
             (Approval::AnotherPerson, Some(request)) if request.actor == statement.actor => Ok(Revocation::Requested),
             (Approval::AnotherPerson, None) => {
                 self.change(id, "RequestRevocation", Reason::Ordered, statement, |credential| {
-                    let request = &mut credential.record.revocation_request;
-                    *request = request.take().filter(|request| is_waiting(request, statement.now));
-                    request.get_or_insert_with(|| order(statement, true));
+                    if credential.record.waiting_request(statement.now).is_none() {
+                        credential.record.revocation_request = Some(order(statement, true));
+                    }
                     !credential.state.is_over()
                 })
                 .await?;
@@ -140,11 +138,6 @@ impl Ledger {
 fn is_on_its_way_out(credential: &Credential) -> bool {
     let is_revoked = credential.record.order.as_ref().is_some_and(|order| order.break_glass);
     is_revoked || credential.state == State::Retiring || credential.state.is_over()
-}
-
-/// Returns true for a request that has not lapsed.
-fn is_waiting(request: &Order, now: Timestamp) -> bool {
-    now.duration_since(request.at) < APPROVED_WITHIN
 }
 
 pub(super) fn order(statement: &Statement<'_>, break_glass: bool) -> Order {

@@ -43,7 +43,8 @@ impl Ledger {
         for _each in 0..MAX_CHAIN {
             let found = self.select("slot IS NOT NULL AND replaces = ", rows::text(last)).await?;
             let Some(Credential { id, state, record, .. }) = found.into_iter().next_back() else { break };
-            let successor = Successor { id, state, published: record.published, adopted: record.adopted };
+            let published = record.published.or(record.adopted);
+            let successor = Successor { id, state, published, adopted: record.adopted };
             last = id;
             if successor.adopted.is_some() {
                 return Ok(Some(successor));

@@ -11,7 +11,7 @@ use super::served::{Served, later};
 use crate::credential::{ClusterRef, Credential, DocumentSeen, Evidence, MAX_CHAIN, Naming, Proof, UsageSeen};
 use crate::ledger::{Ledger, Password};
 use crate::reason::Reason;
-use crate::state::Action;
+use crate::state::{Action, State};
 
 /// The means of an action.
 pub(super) struct Act<'a, R, C> {
@@ -71,7 +71,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         if record.created.is_some() {
             // A token is renewed: the new one has to be proven as the first one had. A cluster that has not adopted one yet is
             // late by its first.
-            if record.adopted.take().is_some() {
+            if self.credential.state == State::Adopted {
                 record.published = None;
             }
             (record.probed, record.evidence) = (None, Evidence::default());

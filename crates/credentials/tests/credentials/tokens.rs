@@ -78,11 +78,13 @@ async fn a_token_is_renewed_before_it_expires(#[case] kind: Kind) {
     let (cluster, worker) = (rig.cluster("cls-1"), rig.worker("first"));
     let first = rig.assign(&cluster, None).await;
     rig.until(&worker, &cluster, first.id, State::Adopted).await;
+    let adopted = rig.get(first.id).await.record.adopted;
     let mut before = token(&rig, &cluster);
     for _day in 0..3 {
         work_for(&rig, &worker, &cluster, 24).await;
         let found = rig.get(first.id).await;
         assert!(good_for(&rig, &found) >= 3, "{found:#?}");
+        assert_eq!(found.record.adopted, adopted, "a rotation stays as it was");
         let now = token(&rig, &cluster);
         assert_ne!(now, before);
         before = now;

@@ -122,6 +122,12 @@ fn minutes_ago(minutes: i64) -> Timestamp {
 #[case::too_late(Some(with(|_| {})), 60, Standing::Failed, Some(Reason::AwaitingReport))]
 #[case::soaks(Some(with(|it| it.record.adopted = Some(minutes_ago(9)))), 300, Standing::InProgress, None)]
 #[case::done(Some(with(|it| it.record.adopted = Some(minutes_ago(10)))), 300, Standing::Succeeded, None)]
+#[case::is_renewed(
+    Some(with(|it| (it.state, it.record.adopted) = (State::Created, Some(minutes_ago(10))))),
+    300,
+    Standing::Succeeded,
+    None
+)]
 #[case::cluster_gone(
     Some(with(|it| it.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::ClusterGone }))),
     1,

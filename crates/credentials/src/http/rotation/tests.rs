@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rstest::rstest;
 
 use super::*;
-use crate::credential::{ClusterRef, Order, Record};
+use crate::credential::{ClusterRef, Order};
 use crate::ledger::Outcome;
 
 const CLUSTER: &str = "cls-1";
@@ -71,6 +71,7 @@ fn unchanged(_record: &mut Record) {}
 #[case::adopted(State::Quiet, State::Adopted, adopted, "in_progress", "retiring_old_credentials")]
 #[case::done(State::WaitedOut, State::Adopted, adopted, "completed", "completed")]
 #[case::done_and_replaced(State::WaitedOut, State::WaitedOut, adopted, "completed", "completed")]
+#[case::done_and_renewed(State::WaitedOut, State::Created, adopted, "completed", "completed")]
 #[case::put_back(State::Adopted, State::Retiring, rolled_back, "cancelled", "cancelled")]
 #[case::on_its_way_out(State::Adopted, State::Published, ordered, "cancelled", "cancelled")]
 #[case::lost(State::Adopted, State::Spent, unchanged, "failed", "failed")]

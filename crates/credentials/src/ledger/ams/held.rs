@@ -107,11 +107,10 @@ impl Ledger {
         if is_kept {
             return Ok(credential);
         }
-        if credential.state >= State::Probed {
-            credential.state = State::Probed;
-            (credential.record.published, credential.record.adopted) = (None, None);
-            credential.record.evidence = Evidence::default();
-        }
+        // A token that is being renewed was adopted before.
+        (credential.record.published, credential.record.adopted) = (None, None);
+        credential.record.evidence = Evidence::default();
+        credential.state = credential.state.min(State::Probed);
         let credential = hold(&mut write, credential, statement).await?;
         write.commit().await?;
         Ok(credential)
