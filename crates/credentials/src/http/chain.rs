@@ -48,6 +48,11 @@ fn is_usable(credential: &Credential) -> bool {
     is_live(credential) && is_probed && *has_password && !record.held && record.login.is_some()
 }
 
+/// Returns true if a credential may have been handed out.
+pub(crate) fn may_be_known(credential: &Credential) -> bool {
+    is_usable(credential) || credential.may_be_named()
+}
+
 // === impl Chain ===
 
 impl Chain {
@@ -79,6 +84,6 @@ impl Chain {
 
     /// Returns true if one that is not revoked may have been handed out.
     pub(crate) fn may_be_known(&self) -> bool {
-        self.live().any(|credential| is_usable(credential) || credential.may_be_named())
+        self.live().any(may_be_known)
     }
 }

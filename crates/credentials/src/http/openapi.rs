@@ -90,7 +90,10 @@ fn rotations(cluster: &Value) -> Value {
                 "Replace the credentials (`create` on `clusters/pull-secrets/rotations`; a forced one also `delete` on \
                  `clusters/pull-secrets`)",
                 Some("NewRotation"),
-                &[("201", "It has begun; `Location` names it", Some("Rotation"))],
+                &[
+                    ("200", "Another person's forced one is approved, or the same person's still waits", Some("Rotation")),
+                    ("201", "It has begun; `Location` names it", Some("Rotation")),
+                ],
             ),
         },
         "/v1/clusters/{cluster_id}/rotations/{rotation_id}": {

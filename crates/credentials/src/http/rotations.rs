@@ -6,21 +6,28 @@ use registry_account::name::CredentialId;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::chain::{Chain, chains};
+use super::chain::{Chain, chains, is_live, may_be_known};
 use super::directory::Directory;
 use super::problem::{Code, Problem};
 use super::pull_secrets::{About, unless_over};
 use super::request::{Cursor, NewRotation, RotationQuery};
 use super::reviews::Reviewer;
-use super::rotation::{Rotation, RotationOrder, RotationStatus, rotations};
+use super::rotation::{Rotation, RotationOrder, RotationReason, RotationStatus, rotations};
 use super::state::Shared;
 use crate::credential::{Approval, Credential};
 use crate::ledger::{ClusterCredential, Statement};
 
+/// A forced rotation that waits for another person, with what it is to revoke.
+struct Requested {
+    rotation: Rotation,
+    old: Vec<Credential>,
+}
+
 // === impl Shared ===
 
 impl<R: Reviewer, D: Directory> Shared<R, D> {
-    /// Replaces the credentials of a cluster; with a forced rotation the old ones are revoked at once, whatever uses them.
+    /// Replaces the credentials of a cluster; with a forced rotation the old ones are revoked at once, whatever uses them. Where
+    /// another person has to approve that, the same request approves it.
     pub(crate) async fn rotate(&self, about: &About<'_>, new: NewRotation) -> Result<Answer, Problem> {
         let known = self.known(about.cluster).await?;
         let found = self.of(&known).await?;
@@ -29,6 +36,11 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
         if replaced.is_empty() {
             let detail = format!("cluster {} has no credentials to replace: have them made first", about.cluster);
             return Err(Problem::new(Code::NotFound, detail));
+        }
+        if new.is_forced
+            && let Some(requested) = self.requested(about, &replaced, &found).await?
+        {
+            return self.approve(about, &requested, new.reason).await;
         }
         // A forced one is refused only if everything that may be known to others is revoked already.
         let is_open = replaced.iter().any(|chain| chain.is_replacing());
@@ -51,8 +63,7 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
         }
         if is_forced {
             for old in found.iter().map(|found| &found.credential).filter(|old| is_revocable(old)) {
-                let approval = self.offered(&old.registry).map_or(Approval::None, |offered| offered.revocation);
-                unless_over(self.ledger.revoke(old.id, approval, &statement).await.map(drop))?;
+                self.revoke(old, &statement).await?;
             }
         }
         let location = format!("/v1/clusters/{}/rotations/{}", about.cluster, order.id);
@@ -64,6 +75,55 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
             started => started?,
         };
         Ok(Answer { location: Some(location), ..Answer::json(StatusCode::CREATED, self.described(about, &started)) })
+    }
+
+    /// Returns the forced rotation that waits for another person, if its new credentials are those of all registries. For the one
+    /// that requested it none waits once a new credential may be known to others: that one may be meant.
+    async fn requested(
+        &self,
+        about: &About<'_>,
+        replaced: &[&Chain],
+        found: &[ClusterCredential],
+    ) -> Result<Option<Requested>, Problem> {
+        let now = self.sources.now();
+        for rotation in self.rotations_of(about).await?.into_iter().filter(|rotation| rotation.order.is_forced) {
+            let is_new = |one: &Credential| rotation.replacements.iter().any(|each| each.new.id == one.id);
+            let all = found.iter().map(|found| &found.credential);
+            let old: Vec<Credential> = all.filter(|old| is_revocable(old) && !is_new(old)).cloned().collect();
+            let mut waiting = old.iter().filter_map(|old| old.record.waiting_request(now)).peekable();
+            let is_all_new = replaced.iter().all(|chain| chain.newest().is_some_and(|one| is_live(one) && is_new(one)));
+            if waiting.peek().is_none() || !is_all_new {
+                continue;
+            }
+            if waiting.any(|request| request.actor != about.caller)
+                || !replaced.iter().filter_map(|chain| chain.newest()).any(may_be_known)
+            {
+                return Ok(Some(Requested { rotation, old }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Revokes what a forced rotation replaces, or requests that, as the policy of each registry has it.
+    async fn approve(
+        &self,
+        about: &About<'_>,
+        requested: &Requested,
+        reason: RotationReason,
+    ) -> Result<Answer, Problem> {
+        let Requested { rotation, old } = requested;
+        let remark = RotationOrder { reason, ..rotation.order }.to_string();
+        let statement = Statement { actor: about.caller, reason: &remark, now: self.sources.now() };
+        for old in old {
+            self.revoke(old, &statement).await?;
+        }
+        self.read_rotation(about, rotation.order.id).await
+    }
+
+    async fn revoke(&self, old: &Credential, statement: &Statement<'_>) -> Result<(), Problem> {
+        // The policy of a registry that is not configured any more is not known.
+        let approval = self.offered(&old.registry).map_or(Approval::AnotherPerson, |offered| offered.revocation);
+        unless_over(self.ledger.revoke(old.id, approval, statement).await.map(drop))
     }
 
     /// Lists the rotations of a cluster, newest first.
@@ -128,11 +188,18 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
         let within = within.filter_map(|offered| SignedDuration::try_from(offered.replaced_within).ok()).max();
         let is_open = matches!(status, RotationStatus::Pending | RotationStatus::InProgress);
         let expected = within.filter(|_| is_open).and_then(|within| rotation.created.checked_add(within).ok());
+        let now = self.sources.now();
+        let revocation = |old: &Credential| {
+            let is_ordered = old.record.order.as_ref().is_some_and(|order| order.break_glass);
+            let is_requested = old.record.waiting_request(now).is_some();
+            if is_ordered { Some("ordered") } else { is_requested.then_some("requested") }
+        };
         let replaced = |each: &super::rotation::Replacement| {
             json!({
                 "registry_id": each.new.registry.as_str(),
                 "old_credential_id": each.old.id.to_string(),
                 "old_state": each.old.state.as_str(),
+                "old_revocation": revocation(&each.old),
                 "new_credential_id": each.new.id.to_string(),
                 "new_state": each.new.state.as_str(),
                 "reason": each.new.reason.as_str(),

@@ -38,7 +38,7 @@ fn permissions(token: &str) -> Option<&'static [Permission]> {
         CreatePullSecrets, CreateRotations, DeletePullSecrets, GetContent, GetPullSecrets, GetRotations, ListRotations,
     };
     match token {
-        "t0ken-all" => Some(&[
+        "t0ken-all" | "t0ken-another" => Some(&[
             GetPullSecrets,
             CreatePullSecrets,
             DeletePullSecrets,

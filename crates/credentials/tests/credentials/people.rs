@@ -1,11 +1,13 @@
 //! Orders and attestations of people, and the clusters that are named to them.
 
+use std::time::Duration;
+
 use credentials::credential::{Approval, Credential, NodesEvidence, Retire};
 use credentials::ledger::{Attested, Filter, LedgerError, Revocation, Statement};
 use credentials::reason::Reason;
 use credentials::state::State;
 use jiff::{SignedDuration, Timestamp};
-use registry_account::Registry as _;
+use registry_account::{CredentialId, Registry as _};
 use rstest::rstest;
 
 use crate::database::Kind;
@@ -315,4 +317,42 @@ async fn a_forced_rotation_is_approved_by_a_command() {
     assert_eq!((record.order, caller.as_str()), (None, "system:serviceaccount:test:all"));
     let approved = rig.database.ledger(&[1]).revoke(old, Approval::AnotherPerson, &ann(&rig, "seen")).await.unwrap();
     assert_eq!(approved, Revocation::Ordered);
+}
+
+/// The same request again makes no further account, and revokes by another person only, within an hour. Once a new credential may be
+/// known to others, the first person's means it too.
+#[rstest]
+#[case::same_person("all", State::Reserved, 0, 200)]
+#[case::same_person_later("all", State::Published, 0, 201)]
+#[case::another_person("another", State::Reserved, 59, 200)]
+#[case::another_person_later("another", State::Published, 1, 200)]
+#[case::too_late("another", State::Reserved, 60, 201)]
+#[tokio::test]
+async fn a_forced_rotation_is_approved_by_the_same_request(
+    #[case] caller: &str,
+    #[case] state: State,
+    #[case] minutes: u64,
+    #[case] status: u16,
+) {
+    let (rig, cluster, served) = Served::with_revocation(Approval::AnotherPerson).await;
+    let (worker, old) = (rig.worker("one"), rig.assign(&cluster, None).await.id);
+    rig.until(&worker, &cluster, old, State::Adopted).await;
+    let path = format!("/v1/clusters/{}/rotations", cluster.id);
+    let request = r#"{"reason":"compromise"}"#;
+    let first = served.send("all", "POST", &path, request).await.expect(201);
+    let replacement = &first["progress"]["credentials"][0];
+    assert_eq!(replacement["old_revocation"], "requested");
+    let new: CredentialId = replacement["new_credential_id"].as_str().unwrap().parse().unwrap();
+    rig.until(&worker, &cluster, new, state).await;
+    rig.world.registry.advance(Duration::from_mins(minutes));
+
+    let second = served.send(caller, "POST", &path, request).await.expect(status);
+    assert_eq!(first["rotation_id"] == second["rotation_id"], status == 200);
+    let is_approved = caller == "another" && status == 200;
+    let order = rig.get(old).await.record.order;
+    assert_eq!(order.is_some_and(|order| order.break_glass && order.actor.ends_with(":another")), is_approved);
+    let shown = &second["progress"]["credentials"][0]["old_revocation"];
+    assert_eq!(shown, if is_approved { "ordered" } else { "requested" });
+    let requested = rig.get(new).await.record.revocation_request;
+    assert_eq!(requested.is_none(), status == 200, "what came for it is not revoked by an approval");
 }

@@ -166,6 +166,11 @@ fn rotation() -> Value {
                 "registry_id": { "type": "string" },
                 "old_credential_id": uuid(),
                 "old_state": { "type": "string" },
+                "old_revocation": {
+                    "type": ["string", "null"],
+                    "enum": ["requested", "ordered", null],
+                    "description": "`requested` while another person has to approve it.",
+                },
                 "new_credential_id": uuid(),
                 "new_state": { "type": "string" },
                 "reason": { "type": "string" },
