@@ -30,16 +30,26 @@ impl Ledger {
         statement: &Statement<'_>,
     ) -> Result<Option<Vec<CredentialId>>, LedgerError> {
         let mut write = self.database().begin().await?;
-        let retired = put_back(&mut write, id, statement).await?;
+        let retired = put_back(&mut write, id, PutBack::Always, statement).await?;
         write.commit().await?;
         Ok(retired)
     }
 }
 
-/// See [`Ledger::put_back`]. A `TooLate` has written nothing.
+/// The condition for putting a credential back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PutBack {
+    /// None.
+    Always,
+    /// The cluster has adopted none of the newer ones.
+    UnlessAdopted,
+}
+
+/// See [`Ledger::put_back`]. A `TooLate`, which a condition that is not met is too, has written nothing.
 pub(super) async fn put_back(
     write: &mut Transaction,
     id: CredentialId,
+    condition: PutBack,
     statement: &Statement<'_>,
 ) -> Result<Option<Vec<CredentialId>>, LedgerError> {
     let (mut former, mut later) = (None, Vec::new());
@@ -53,7 +63,7 @@ pub(super) async fn put_back(
         }
     }
     let former = former.ok_or(LedgerError::Absent(id))?;
-    if !is_alive(&former) {
+    if !is_alive(&former) || (condition == PutBack::UnlessAdopted && later.iter().any(is_adopted)) {
         return Err(LedgerError::TooLate(id));
     }
     let ClusterCredential { credential: mut former, has_place } = former;
@@ -87,6 +97,12 @@ fn is_alive(former: &ClusterCredential) -> bool {
     let is_revoked = record.order.as_ref().is_some_and(|order| order.break_glass);
     let is_lost = !former.has_place && record.given_up != Some(Reason::RolledBack);
     is_proven && *has_password && !is_kept_back && !is_revoked && !is_lost
+}
+
+/// Returns true for a newer credential that the cluster has adopted, and still has.
+fn is_adopted(found: &ClusterCredential) -> bool {
+    let record = &found.credential.record;
+    found.has_place && record.adopted.is_some() && record.given_up.is_none()
 }
 
 /// Returns true for a newer credential that has its place in the life of the cluster, or may be published still. One

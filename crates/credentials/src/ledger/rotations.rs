@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::claim::micros;
 use super::handle::{Ledger, LedgerError};
 use super::model::{NewRotation, RotationRequest, Statement};
-use super::put_back::put_back;
+use super::put_back::{PutBack, put_back};
 use super::rows::{self, damaged, id, time};
 use super::settle::{MemberChange, save_member, settle};
 use crate::credential::RegistryName;
@@ -150,7 +150,8 @@ impl Ledger {
 
     /// Records a request of a person about a rotation, and returns the rotation as it is from now on. The clusters on
     /// their way are judged first. A resumed rotation tolerates the clusters that have failed so far. An aborted one
-    /// gives those still on their way their old credential back, where that is asked for and the old one still lives.
+    /// gives those still on their way, and those that have failed and have adopted no new one since, their old one
+    /// back, where that is asked for and the old one still lives.
     ///
     /// # Errors
     ///
@@ -184,8 +185,9 @@ impl Ledger {
         rotation.history.push(request(asked.as_str(), statement));
         update(&mut write, &mut rotation, statement.now).await?;
         if let RotationRequest::Abort { put_back: true } = asked {
-            for Member { credential, .. } in in_progress(&mut write, name).await? {
-                match put_back(&mut write, credential, statement).await {
+            for Member { credential, standing, .. } in not_done(&mut write, name).await? {
+                let condition = if standing == Standing::Failed { PutBack::UnlessAdopted } else { PutBack::Always };
+                match put_back(&mut write, credential, condition, statement).await {
                     // The new one stays.
                     Err(LedgerError::TooLate(_)) => continue,
                     result => result?,
@@ -236,13 +238,15 @@ pub(super) async fn update(
     Ok(())
 }
 
-/// Reads the clusters of a rotation that are on their way.
-async fn in_progress(write: &mut Transaction, name: &RotationName) -> Result<Vec<Member>, LedgerError> {
+/// Reads the clusters of a rotation that are on their way, and those that have failed.
+async fn not_done(write: &mut Transaction, name: &RotationName) -> Result<Vec<Member>, LedgerError> {
     let mut parameters = Parameters::default();
-    let name = parameters.add(rows::text(name));
-    // The standing is no parameter, so that the index of these rows alone serves.
-    let standing = Standing::InProgress;
-    let sql = format!("SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing = '{standing}'");
+    let [name, in_progress, failed] =
+        [rows::text(name), rows::text(Standing::InProgress), rows::text(Standing::Failed)]
+            .map(|value| parameters.add(value));
+    let sql = format!(
+        "SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing IN ({in_progress}, {failed}) ORDER BY credential"
+    );
     write.fetch(sql, parameters).await?.iter().map(member).collect()
 }
 

@@ -324,6 +324,33 @@ async fn an_aborted_rotation_puts_the_old_credentials_back(#[case] kind: Kind) {
     assert_eq!(fleet.worker.ledger.candidates(&Rig::registry()).await.unwrap().len(), 4);
 }
 
+/// Two clusters fail; one of them uses its new credential after all.
+#[rstest]
+#[case(Kind::Sqlite)]
+#[case(Kind::Postgresql)]
+#[tokio::test]
+async fn an_aborted_rotation_puts_back_what_has_failed(#[case] kind: Kind) {
+    let Some(fleet) = Fleet::new(kind, 3).await else { return };
+    let old = fleet.named(0);
+    let name = fleet.start(0, |_| {}).await;
+    fleet.until(&name, RotationPhase::Stopped, &["cls-0", "cls-1"]).await;
+    assert_eq!(fleet.members(&name, Standing::Failed).await, ["cls-0", "cls-1"]);
+    let news = [fleet.named(0), fleet.named(1)];
+    assert!(!news.contains(&old));
+    let late = fleet.rig.assign(&fleet.clusters[1], Some(fleet.first[1].id)).await;
+    while fleet.rig.get(late.id).await.state != State::Adopted {
+        fleet.pass(&["cls-0"]).await;
+    }
+    let request = RotationRequest::Abort { put_back: true };
+    fleet.worker.ledger.ask(&name, request, &fleet.statement("wrong permissions")).await.unwrap();
+    assert_eq!(fleet.members(&name, Standing::Skipped).await, ["cls-0"]);
+    assert_eq!(fleet.members(&name, Standing::Failed).await, ["cls-1"]);
+    while fleet.rig.get(fleet.first[0].id).await.state != State::Adopted || fleet.named(0) != old {
+        fleet.pass(&[]).await;
+    }
+    assert_eq!(fleet.named(1), news[1], "it uses its new one");
+}
+
 #[rstest]
 #[case(Kind::Sqlite)]
 #[case(Kind::Postgresql)]
