@@ -65,6 +65,16 @@ impl Ams {
             registry: registry.name.clone(),
             host: registry.client.host().to_owned(),
         };
+        let targets: Vec<Target> = registries.iter().filter(is_taken).map(target).collect();
+        for (index, target) in targets.iter().enumerate() {
+            let is_same = |other: &&Target| normal(&other.host) == normal(&target.host);
+            if let Some(Target { registry, host }) = targets.iter().take(index).find(is_same) {
+                faults.push(format!(
+                    "ams.keep_hosts: {host} would leave AMS for both {registry} and {}: name it here, or configure one registry for it",
+                    target.registry
+                ));
+            }
+        }
         if faults.len() > before {
             return None;
         }
@@ -80,7 +90,7 @@ impl Ams {
             per_minute: self.calls_per_minute,
             search: self.search.clone().filter(|search| !search.trim().is_empty()),
             compare_for: self.compare_for,
-            targets: registries.iter().filter(is_taken).map(target).collect(),
+            targets,
         })
     }
 }

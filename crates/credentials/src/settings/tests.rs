@@ -374,3 +374,20 @@ fn the_example_of_the_guide_is_right() {
     let plan = plan(example, &Variables::new()).unwrap();
     assert_eq!(plan.registries.len(), 1);
 }
+
+#[test]
+fn a_host_leaves_ams_for_one_registry() {
+    let registry = |name: &str| {
+        let more = format!("search: \"labels.at = '{name}'\", image:");
+        QUAY.replace("name: quay", &format!("name: {name}")).replace("image:", &more)
+    };
+    let with = |keep_hosts: &str| {
+        let ams = "url: 'https://ams.example.com', client_id: a, client_secret_file: b";
+        let registries = format!("[{}, {}]", registry("quay"), registry("other"));
+        let file = format!("{{registries: {registries}, ams: {{{ams}, keep_hosts: '{keep_hosts}'}}}}");
+        plan(&file, &Variables::new()).map(|plan| plan.ams.unwrap().targets)
+    };
+    assert_eq!(with("QUAY.IO"), Ok(Vec::new()));
+    let faults = with("cloud.openshift.com").unwrap_err();
+    assert!(faults[0].starts_with("ams.keep_hosts: quay.io would leave AMS for both quay and other"), "{faults:?}");
+}

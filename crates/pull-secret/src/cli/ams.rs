@@ -119,6 +119,9 @@ pub(crate) struct AmsBackArguments {
     /// Forget everything that was imported; refused while a cluster has a credential of our own
     #[arg(long)]
     pub(crate) import: bool,
+    /// Forget it, and not only print what follows
+    #[arg(long, requires = "import")]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) order: OrderFlags,
     /// A page for people, or JSON

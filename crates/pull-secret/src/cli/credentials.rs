@@ -185,7 +185,8 @@ pub(crate) enum RotationCommand {
     Resume(RotationRequestArguments),
     /// Give a rotation up
     ///
-    /// Clusters that have their new credential keep it. With --put-back, those on their way get their old one back.
+    /// Clusters that are done keep their new credential. With --put-back, those on their way get their old one back, and so do those that
+    /// have failed and do not use the new one since.
     Abort(RotationAbortArguments),
 }
 
@@ -220,7 +221,7 @@ pub(crate) struct RotationRequestArguments {
 pub(crate) struct RotationAbortArguments {
     #[command(flatten)]
     pub(crate) request: RotationRequestArguments,
-    /// Give the clusters on their way their old credential back
+    /// Give the clusters that are not done their old credential back
     #[arg(long)]
     pub(crate) put_back: bool,
 }

@@ -211,7 +211,7 @@ fn deletable(found: &[Retired]) -> usize {
 }
 
 async fn taken_back(arguments: AmsBackArguments) -> anyhow::Result<ExitCode> {
-    let AmsBackArguments { cluster, import: _import, order, output: format, flags } = arguments;
+    let AmsBackArguments { cluster, import: _import, yes, order, output: format, flags } = arguments;
     let actor = common::actor(&order)?;
     let opened = Opened::new(flags).await?;
     let statement = Statement { actor: &actor, reason: &order.reason, now: opened.sources.now() };
@@ -219,6 +219,13 @@ async fn taken_back(arguments: AmsBackArguments) -> anyhow::Result<ExitCode> {
         let found = opened.status(None).await?;
         let own = found.iter().filter(|one| !one.own.is_empty()).count();
         ensure!(own == 0, "{own} clusters have a credential of our own: take each back first (`--cluster`)");
+        if !yes {
+            output::note(
+                "nothing was changed: with --yes, clusters of AMS that the `search` of a registry finds get an account of the service \
+                 at once; see first that each `search` finds none of them",
+            );
+            return Ok(output::print(page::status(&found, None, false, format))?);
+        }
         opened.ledger.forget_ams().await?;
         output::note(
             "everything that was imported from AMS is forgotten: clusters that the `search` of a registry finds get an account \

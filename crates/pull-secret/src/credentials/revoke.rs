@@ -53,9 +53,9 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
         let tokens_until = registry.and_then(|registry| tokens_until(&credential.record, registry, now));
         revoked.push(Revoked { credential, tokens_until });
     }
-    print(&revoked, format)?;
+    print(&revoked, &left_out, format)?;
     if !left_out.is_empty() {
-        let ids: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        let ids: Vec<String> = left_out.iter().map(|credential| credential.id.to_string()).collect();
         output::note(format_args!(
             "not among them, as they were published after what they replace was revoked: {}; revoke these by --credential",
             ids.join(", ")
@@ -83,7 +83,7 @@ pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCod
 struct Selected {
     found: Vec<Credential>,
     /// Those that came for what an earlier order revoked: the same order again is not about them.
-    left_out: Vec<CredentialId>,
+    left_out: Vec<Credential>,
 }
 
 /// Reads the credentials that are meant. Those whose account is deleted are shown as well; those that are done with are not.
@@ -111,11 +111,13 @@ fn of_all(all: Vec<Credential>, now: Timestamp) -> Selected {
         open.filter_map(|one| revoked_at(one, now).map(|at| (one.id, at))).collect();
     let is_left_out = |one: &Credential| {
         let before = one.replaces.and_then(|replaced| revoked.get(&replaced));
-        let is_earlier = |revoked: &Timestamp| one.record.published.is_some_and(|published| published < *revoked);
+        // A token is published again with each renewal.
+        let Record { published, adopted, .. } = one.record;
+        let is_earlier = |revoked: &Timestamp| published.into_iter().chain(adopted).any(|at| at < *revoked);
         !one.state.is_over() && revoked_at(one, now).is_none() && before.is_some_and(|revoked| !is_earlier(revoked))
     };
-    let (left_out, found): (Vec<_>, Vec<_>) = all.into_iter().partition(is_left_out);
-    Selected { found, left_out: left_out.into_iter().map(|one| one.id).collect() }
+    let (left_out, found) = all.into_iter().partition(is_left_out);
+    Selected { found, left_out }
 }
 
 /// Returns the time of the order to revoke a credential: the first person's, where another one has approved it or may do so yet.
@@ -141,18 +143,12 @@ fn tokens_until(record: &Record, registry: &Capabilities, now: Timestamp) -> Opt
     end.unwrap_or(now).checked_add(registry.token_life).ok()
 }
 
-fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
+fn print(revoked: &[Revoked], left_out: &[Credential], format: OutputFormat) -> anyhow::Result<()> {
     let text = match format {
         OutputFormat::Json => {
-            let object = |revoked: &Revoked| {
-                let mut object = page::object(&revoked.credential);
-                if let Some(members) = object.as_object_mut() {
-                    members.insert("tokensGoodUntil".to_owned(), json!(revoked.tokens_until));
-                    members.insert("refusedAt".to_owned(), json!(revoked.credential.record.dead));
-                }
-                object
-            };
-            format!("{:#}\n", revoked.iter().map(object).collect::<Value>())
+            let revoked = revoked.iter().map(|revoked| object(&revoked.credential, revoked.tokens_until, false));
+            let left_out = left_out.iter().map(|credential| object(credential, None, true));
+            format!("{:#}\n", revoked.chain(left_out).collect::<Value>())
         }
         OutputFormat::Table => {
             let row = |Revoked { credential, tokens_until }: &Revoked| {
@@ -178,6 +174,16 @@ fn print(revoked: &[Revoked], format: OutputFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn object(credential: &Credential, tokens_until: Option<Timestamp>, is_left_out: bool) -> Value {
+    let mut object = page::object(credential);
+    if let Some(members) = object.as_object_mut() {
+        members.insert("tokensGoodUntil".to_owned(), json!(tokens_until));
+        members.insert("refusedAt".to_owned(), json!(credential.record.dead));
+        members.insert("leftOut".to_owned(), json!(is_left_out));
+    }
+    object
+}
+
 #[cfg(test)]
 mod tests {
     use credentials::credential::Order;
@@ -195,6 +201,10 @@ mod tests {
 
     fn id(number: u128) -> CredentialId {
         format!("00000000-0000-7000-8000-{number:012}").parse().unwrap()
+    }
+
+    fn ids(credentials: &[Credential]) -> Vec<CredentialId> {
+        credentials.iter().map(|credential| credential.id).collect()
     }
 
     fn order(minute: i64) -> Order {
@@ -228,8 +238,15 @@ mod tests {
     ) {
         let first = credential(0, Some(0), Some(2));
         let selected = of_all(vec![first, credential(1, published, revoked)], at(5));
-        assert_eq!(selected.left_out, left_out.iter().copied().map(id).collect::<Vec<_>>());
+        assert_eq!(ids(&selected.left_out), left_out.iter().copied().map(id).collect::<Vec<_>>());
         assert_eq!(selected.found.len(), 2 - left_out.len());
+    }
+
+    #[test]
+    fn a_renewed_token_was_in_use_before() {
+        let mut renewed = credential(1, Some(3), None);
+        renewed.record.adopted = Some(at(1));
+        assert_eq!(of_all(vec![credential(0, Some(0), Some(2)), renewed], at(5)).left_out, []);
     }
 
     #[rstest]
@@ -247,7 +264,7 @@ mod tests {
         let mut first = credential(0, Some(0), revoked);
         first.record.revocation_request = requested.map(order);
         let selected = of_all(vec![first, credential(1, Some(3), None)], at(now));
-        assert_eq!(selected.left_out, left_out.iter().copied().map(id).collect::<Vec<_>>());
+        assert_eq!(ids(&selected.left_out), left_out.iter().copied().map(id).collect::<Vec<_>>());
     }
 
     #[test]

@@ -181,6 +181,15 @@ async fn the_service_compares_by_itself() {
     let sum: u64 = shown.iter().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert!(sum == 1 && shown.len() == 6, "{shown:?}");
     serving.child.kill().await.unwrap();
+
+    let clusters = async |arguments: &[&str]| {
+        let done = leaving.order(&[&["back", "--import", "--output=json"], arguments].concat()).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        (done.json()["clusters"].as_array().unwrap().len(), done.stderr.contains("nothing was changed"))
+    };
+    for (arguments, expected) in [(&[][..], (1, true)), (&["--yes"], (0, false)), (&[], (0, true))] {
+        assert_eq!(clusters(arguments).await, expected, "{arguments:?}");
+    }
 }
 
 /// Nothing is deleted without its proof and the words that were printed.
