@@ -23,7 +23,8 @@ CREATE TABLE credentials (
 -- The name of an account is used once.
 CREATE UNIQUE INDEX credentials_account ON credentials (registry, account);
 CREATE UNIQUE INDEX credentials_slot ON credentials (slot);
-CREATE INDEX credentials_due ON credentials (registry, lane, due);
+-- With the id, so that many that are due at the same time, as after an order about all, need no sort.
+CREATE INDEX credentials_due ON credentials (registry, lane, due, id);
 CREATE INDEX credentials_state ON credentials (registry, state, id);
 CREATE INDEX credentials_reason ON credentials (registry, state, reason);
 CREATE INDEX credentials_unadopted ON credentials (registry, published) WHERE state = 'Published';
