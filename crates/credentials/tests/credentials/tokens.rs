@@ -246,6 +246,22 @@ async fn a_token_that_is_to_be_retired_is_renewed_until_it_is_not_named() {
     assert_eq!(token(&rig, &cluster).as_deref(), Some("other"), "it is not written again");
 }
 
+/// The cluster gets the credential of AMS back amid a renewal: what it adopted before is not what it adopts once it is moved again.
+#[tokio::test]
+async fn a_token_that_is_kept_back_amid_a_renewal_was_not_adopted() {
+    let InUse { rig, cluster, worker, row } = InUse::new().await;
+    let script = Script { action: Action::Probe, after: 0, cut: Cut::Refused };
+    *rig.world.script.lock().unwrap() = Some(script);
+    while rig.get(row.id).await.state != State::Created {
+        work_for(&rig, &worker, &cluster, 1).await;
+    }
+    assert!(rig.get(row.id).await.record.adopted.is_some(), "it is being renewed");
+    let statement = Statement { actor: "ann", reason: "back to AMS", now: rig.world.registry.now() };
+    let kept = worker.ledger.keep_back(row.id, &statement).await.unwrap();
+    assert_eq!((kept.state, kept.record.held), (State::Created, true));
+    assert_eq!((kept.record.published, kept.record.adopted), (None, None));
+}
+
 /// As a person does who takes the registry's entry over.
 #[tokio::test]
 async fn a_renewal_writes_over_no_entry_of_others() {
