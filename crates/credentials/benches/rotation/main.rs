@@ -6,6 +6,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::print_stderr,
     clippy::print_stdout,
     clippy::cast_precision_loss,
     reason = "a benchmark prints, and fails where it cannot measure"
@@ -38,6 +39,8 @@ use crate::world::{HOST, PER_MINUTE, STRAGGLER, World};
 const CONCURRENCY: u32 = 500;
 /// Interval of the steps of the rotation. That of the service is 5 s; each counts all clusters, which takes 30 ms with 100,000.
 const STEP: Duration = Duration::from_secs(30);
+/// Virtual time between two lines of progress.
+const PROGRESS: Duration = Duration::from_hours(4);
 /// Time between two looks for work where there is none.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -56,6 +59,8 @@ struct Run {
     turns: u64,
     most: u64,
     resumed: u64,
+    /// Time from which the progress is printed again.
+    report_due: Timestamp,
 }
 
 fn main() {
@@ -195,6 +200,7 @@ impl Fleet {
                 }
                 let begun = ledger.rotation_members(&self.name, Standing::InProgress, CONCURRENCY + 1).await.unwrap();
                 run.most = run.most.max(begun.len() as u64);
+                self.progress(run).await;
             }
             self.turn(run).await;
         }
@@ -212,6 +218,16 @@ impl Fleet {
         run.turns += 1;
         if self.worker.turn(&self.registry).await.unwrap() == Turn::Idle {
             self.world.advance(IDLE);
+        }
+    }
+
+    /// Prints now and then how far the rotation is.
+    async fn progress(&self, run: &mut Run) {
+        let now = self.now();
+        if now >= run.report_due {
+            run.report_due = now.saturating_add(SignedDuration::try_from(PROGRESS).unwrap()).unwrap();
+            let counts = self.counts().await;
+            eprintln!("{now}: {} succeeded, {} failed of {}", counts.succeeded, counts.failed, self.size);
         }
     }
 
