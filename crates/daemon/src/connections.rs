@@ -11,6 +11,10 @@ use tokio::time::Instant;
 
 use crate::reload::Reloaded;
 
+/// Time for which a connection without a request is kept. HyperFleet's API closes one after five seconds (`server.timeouts.read`): no
+/// request is to be sent at that moment, as it would get no answer.
+const MAX_IDLE: Duration = Duration::from_secs(3);
+
 /// The server that a client connects to.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -134,6 +138,7 @@ impl Server {
             .redirect(redirect::Policy::none())
             // For a probe, which reads the end of the server's certificate.
             .tls_info(true)
+            .pool_idle_timeout(MAX_IDLE)
             .connect_timeout(self.connect_timeout);
         let builder = match self.authorities_file() {
             // A proxy's operator could read tokens and pull secrets.
@@ -179,6 +184,9 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>, SetupError> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
     use crate::reload::CHECK_INTERVAL;
 
@@ -200,6 +208,32 @@ mod tests {
         assert!(matches!(Connections::new(server(&path)), Err(SetupError::CaFile { .. })));
         crate::file::replace(&path, b"not pem").unwrap();
         assert!(matches!(Connections::new(server(&path)), Err(SetupError::NoCertificate { .. })));
+    }
+
+    #[tokio::test]
+    async fn no_request_is_sent_when_a_server_closes_an_idle_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        // It closes a connection at its second request.
+        drop(tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                drop(tokio::spawn(async move {
+                    let mut head = [0; 4096];
+                    assert_ne!(stream.read(&mut head).await.unwrap(), 0);
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+                    stream.read(&mut head).await
+                }));
+            }
+        }));
+        let plain = Server { is_plain: true, ca_file: None, ..server(Path::new("")) };
+        let connections = Connections::new(plain).unwrap();
+        for _ in 0..3 {
+            assert_eq!(connections.current().get(&url).send().await.unwrap().status(), 200);
+            tokio::time::pause();
+            tokio::time::advance(MAX_IDLE + Duration::from_millis(1)).await;
+            tokio::time::resume();
+        }
     }
 
     #[test]

@@ -1,12 +1,18 @@
-//! The HyperFleet API as a process.
+//! The HyperFleet API as a process, and a client of it.
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::program;
+
+/// A client of a server that closes a connection which was idle for five seconds: a request must not meet that moment.
+pub fn http_client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().pool_idle_timeout(Duration::from_secs(2)).build().unwrap()
+}
 
 /// `pull-secret api` with these arguments, started in that folder.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {

@@ -52,11 +52,13 @@ impl<S> FirstBytes<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for FirstBytes<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Some(deadline) = &mut self.deadline else { return Pin::new(&mut self.stream).poll_read(cx, buf) };
-        if deadline.as_mut().poll(cx).is_ready() {
-            return timed_out("the client has sent no request");
-        }
+        // Bytes that have come in time may be read late, on a busy machine.
+        let is_late = deadline.as_mut().poll(cx).is_ready();
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        match Pin::new(&mut self.stream).poll_read(cx, buf)? {
+            Poll::Pending if is_late => return timed_out("the client has sent no request"),
+            polled => ready!(polled),
+        }
         self.take(buf.filled().get(before..).unwrap_or_default());
         Poll::Ready(Ok(()))
     }

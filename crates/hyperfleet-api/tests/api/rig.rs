@@ -16,6 +16,7 @@ use std::sync::{Arc, LazyLock, Mutex, Weak};
 use hyperfleet_api::server::{Build, Server};
 use reqwest::Method;
 use serde_json::Value;
+use testkit::api::http_client;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -160,9 +161,7 @@ impl Rig {
         let folder = tempfile::tempdir().unwrap();
         let server = prepare(&database, folder.path(), yaml).await.unwrap_or_else(|faults| panic!("{faults:?}"));
         let stop = CancellationToken::new();
-        // The server closes a connection that was idle for five seconds: a request must not meet that moment.
-        let client =
-            reqwest::Client::builder().no_proxy().pool_idle_timeout(std::time::Duration::from_secs(2)).build().unwrap();
+        let client = http_client();
         let (address, health, metrics) = (server.address(), server.health_address(), server.metrics_address());
         let running = Mutex::new(Some(tokio::spawn(running(server, stop.clone()))));
         let rig = Self { address, health, metrics, client, database, folder, stop, running };

@@ -10,6 +10,7 @@ use hyperfleet_api::store::StoreError;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tempfile::TempDir;
+use testkit::api::http_client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -199,7 +200,7 @@ impl Answer {
 
 impl Client {
     pub(crate) fn new(base: &str) -> Self {
-        Self { http: reqwest::Client::new(), base: base.to_owned() }
+        Self { http: http_client(), base: base.to_owned() }
     }
 
     /// Returns `None` if there was no answer.

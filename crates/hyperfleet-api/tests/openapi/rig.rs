@@ -5,6 +5,7 @@ use hyperfleet_api::server::Build;
 use hyperfleet_api::store::StoreError;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::api::http_client;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +49,7 @@ impl Rig {
         let ready = format!("http://{}/readyz", server.health_address());
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.run(stop.clone()));
-        let client = reqwest::Client::new();
+        let client = http_client();
         while !client.get(&ready).send().await.is_ok_and(|answer| answer.status().is_success()) {
             tokio::task::yield_now().await;
         }

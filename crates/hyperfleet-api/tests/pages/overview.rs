@@ -4,6 +4,7 @@ use hyperfleet_api::page::{self, OverviewRequest};
 use hyperfleet_api::problem::Code;
 use hyperfleet_api::tenancy::Reach;
 use serde_json::{Value, json};
+use testkit::api::http_client;
 
 use crate::document::Node;
 use crate::fleet::{Fleet, available};
@@ -16,7 +17,7 @@ fn summary(page: &Node) -> Vec<String> {
 async fn an_empty_fleet_shows_a_command_that_creates_a_cluster() {
     let fleet = Fleet::new().await;
     let served = fleet.serve().await;
-    let client = reqwest::Client::new();
+    let client = http_client();
     let answer = client.get(&served.base).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
@@ -292,7 +293,7 @@ async fn other_kinds_have_overviews_with_the_columns_that_apply() {
 async fn every_endpoint_that_is_listed_is_served() {
     let fleet = Fleet::new().await;
     let served = fleet.serve().await;
-    let client = reqwest::Client::new();
+    let client = http_client();
     let page = client.get(format!("{}/api/hyperfleet/v1/openapi.html", served.base)).send().await.unwrap();
     let page = Node::parse(&page.text().await.unwrap());
     page.check_accessibility();

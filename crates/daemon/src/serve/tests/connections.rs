@@ -1,5 +1,6 @@
 //! Silent, slow and stalled clients, each a raw socket; where a clock is needed it is paused, and advances while all are idle.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint;
+use crate::serve::stream::FirstBytes;
 use crate::serve::{ConnectionLimits, ServeOptions, listen};
 
 const HEAD: Duration = Duration::from_secs(5);
@@ -66,6 +68,17 @@ async fn a_client_that_falls_silent_is_closed(#[case] sent: &[u8], #[case] withi
     stream.write_all(sent).await.unwrap();
     rest(&mut stream).await;
     assert!(began.elapsed() <= within + Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_bytes_that_are_read_late_are_not_too_late() {
+    let (mut client, server) = tokio::io::duplex(64);
+    let mut stream = FirstBytes::new(server, HEAD);
+    client.write_all(b"P").await.unwrap();
+    tokio::time::advance(HEAD * 2).await;
+    let mut bytes = [0; 2];
+    assert_eq!(stream.read(&mut bytes).await.unwrap(), 1);
+    assert_eq!(stream.read(&mut bytes).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,7 +205,7 @@ async fn an_http2_stream_may_wait_for_the_server() {
     let lines = || {
         futures_util::stream::unfold(0_u64, |number| async move {
             tokio::time::sleep(Duration::from_mins(10)).await;
-            Some((Ok::<_, std::io::Error>(Bytes::from(number.to_string())), number + 1))
+            Some((Ok::<_, io::Error>(Bytes::from(number.to_string())), number + 1))
         })
     };
     let router = Router::new().route("/", get(move || async move { Body::from_stream(lines()) }));
