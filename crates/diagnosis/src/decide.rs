@@ -114,7 +114,6 @@ fn job(observed: &Observed) -> Option<JobView> {
                 None => "running".to_owned(),
                 Some(JobEnd::Complete) => "complete".to_owned(),
                 Some(JobEnd::Failed { reason, message }) => format!("failed: {reason}: {message}"),
-                Some(JobEnd::Gone) => "does not exist".to_owned(),
             };
             (state, job.started.or(job.created))
         }

@@ -99,7 +99,7 @@ impl Cluster {
                 created: job.metadata.creation_timestamp.as_ref().map(|time| time.0),
                 started: status.and_then(|status| status.start_time.as_ref()).map(|time| time.0),
                 failed: status.and_then(|status| status.failed).unwrap_or_default(),
-                end: end(Some(job)),
+                end: end(job),
                 ended: ended_at(job),
             }
         }))

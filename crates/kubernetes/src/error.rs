@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use daemon::calls;
 use daemon::service_error::{Kind, ServiceError};
+use daemon::{calls, causes};
 use kube::core::Status;
 
 use crate::transport::ResponseTimedOut;
@@ -178,7 +178,7 @@ pub(crate) fn classify(verb: Verb, object: &str, error: &kube::Error) -> Kuberne
             failed(ErrorKind::Invalid)
         }
         other if is_timeout(other) => failed(ErrorKind::TimedOut),
-        other => failed(ErrorKind::Unavailable).with_detail(innermost(other)),
+        other => failed(ErrorKind::Unavailable).with_detail(causes::innermost(other)),
     }
 }
 
@@ -205,23 +205,7 @@ fn without_quotation(message: &str) -> String {
 
 /// Returns true if the response did not begin in time.
 fn is_timeout(error: &kube::Error) -> bool {
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<ResponseTimedOut>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-/// The last cause of a failure to reach the server, such as "connection refused".
-fn innermost(error: &kube::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    causes::cause::<ResponseTimedOut>(error).is_some()
 }
 
 #[cfg(test)]

@@ -19,8 +19,6 @@ pub enum JobEnd {
         /// For people.
         message: String,
     },
-    /// It does not exist any more.
-    Gone,
 }
 
 /// The last state of a container that has terminated.
@@ -75,7 +73,7 @@ impl ObservedJob {
 
 impl From<Job> for ObservedJob {
     fn from(job: Job) -> Self {
-        let (end, ended) = (end(Some(&job)), ended_at(&job));
+        let (end, ended) = (end(&job), ended_at(&job));
         let count = |count: Option<i32>| count.and_then(|count| u32::try_from(count).ok()).unwrap_or_default();
         let status = job.status.unwrap_or_default();
         let metadata = job.metadata;
@@ -95,8 +93,7 @@ impl From<Job> for ObservedJob {
 }
 
 /// The end of a Job by its condition alone: counts of Pods say nothing while others may still be created.
-pub(crate) fn end(job: Option<&Job>) -> Option<JobEnd> {
-    let Some(job) = job else { return Some(JobEnd::Gone) };
+pub(crate) fn end(job: &Job) -> Option<JobEnd> {
     let conditions = job.status.as_ref()?.conditions.as_ref()?;
     let is_true = |kind: &str| -> Option<&JobCondition> {
         conditions.iter().find(|condition| condition.type_ == kind && condition.status == "True")
@@ -147,13 +144,12 @@ mod tests {
     fn a_job_ends_by_its_condition() {
         let failed = json!([{"type": "Failed", "status": "True", "reason": "PodFailurePolicy", "message": "exit 3"}]);
         let expected = JobEnd::Failed { reason: "PodFailurePolicy".to_owned(), message: "exit 3".to_owned() };
-        assert_eq!(end(Some(&job(&failed))), Some(expected));
+        assert_eq!(end(&job(&failed)), Some(expected));
         let complete =
             json!([{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]);
-        assert_eq!(end(Some(&job(&complete))), Some(JobEnd::Complete));
+        assert_eq!(end(&job(&complete)), Some(JobEnd::Complete));
         let doomed = json!([{"type": "FailureTarget", "status": "True"}, {"type": "Failed", "status": "False"}]);
-        assert_eq!(end(Some(&job(&doomed))), None);
-        assert_eq!(end(Some(&Job::default())), None);
-        assert_eq!(end(None), Some(JobEnd::Gone));
+        assert_eq!(end(&job(&doomed)), None);
+        assert_eq!(end(&Job::default()), None);
     }
 }

@@ -1,16 +1,14 @@
-//! Operations on Jobs: create once by name, list, wait for the end, read termination messages, delete.
+//! Operations on Jobs: create once by name, list, read termination messages, delete.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Preconditions, PropagationPolicy};
-use kube::runtime::wait;
 
 use crate::cluster::Cluster;
 use crate::error::{ErrorKind, KubernetesError};
-use crate::job::{JobEnd, ObservedJob, Termination, end, termination};
+use crate::job::{ObservedJob, Termination, termination};
 use crate::verb::Verb;
-use crate::watch;
 
 impl Cluster {
     /// The Jobs with these labels.
@@ -63,18 +61,6 @@ impl Cluster {
         match self.call(Verb::Delete, &object, api.delete(&job.name, &parameters)).await {
             Err(error) if !matches!(error.kind, ErrorKind::NotFound | ErrorKind::Changed) => Err(error),
             _ => Ok(()),
-        }
-    }
-
-    /// Waits until the Job of that name has completed, has failed for good, or is gone; the caller sets the timeout. A lost
-    /// watch is a transient failure: call again.
-    pub async fn job_end(&self, namespace: &str, name: &str) -> Result<JobEnd, KubernetesError> {
-        let api: Api<Job> = Api::namespaced(self.client(), namespace);
-        let object = format!("job {namespace}/{name}");
-        let ended = |job: Option<&Job>| end(job).is_some();
-        match wait::await_condition(api, name, ended).await {
-            Ok(job) => Ok(end(job.as_ref()).unwrap_or(JobEnd::Gone)),
-            Err(wait::Error::ProbeFailed(error)) => Err(watch::lost(&object, &error)),
         }
     }
 

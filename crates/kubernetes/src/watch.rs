@@ -172,11 +172,6 @@ where
     }
 }
 
-/// Classifies a failure of the library's watcher; an expired version counts as unavailable.
-pub(crate) fn lost(object: &str, error: &watcher::Error) -> KubernetesError {
-    failure(object, error).unwrap_or_else(|| KubernetesError::new(Verb::Watch, object, ErrorKind::Unavailable))
-}
-
 /// The library's error as one of this crate; `None` for a version that the server no longer knows.
 fn failure(object: &str, error: &watcher::Error) -> Option<KubernetesError> {
     use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};

@@ -25,7 +25,7 @@ pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
     let mut plan = match run.map(|run| (run, run.job.end.as_ref())) {
         Some((run, None)) => running(config, facts, run),
         Some((run, Some(JobEnd::Failed { reason, message }))) => failed(config, facts, run, reason, message),
-        Some((run, Some(JobEnd::Complete | JobEnd::Gone))) => succeeded(config, facts, run),
+        Some((run, Some(JobEnd::Complete))) => succeeded(config, facts, run),
         None => without_run(config, facts),
     };
     if run.is_some() || facts.last_success().is_some() {

@@ -56,7 +56,7 @@ impl NotDeleted {
                 let is_permanent = outcome.is_some_and(|outcome| (2..=6).contains(&outcome.exit_code));
                 (Failure::of(run, outcome, reason, message), is_permanent)
             }
-            JobEnd::Complete | JobEnd::Gone if run.is_superseded() => {
+            JobEnd::Complete if run.is_superseded() => {
                 let found = outcome.map(|outcome| outcome.message.as_str()).unwrap_or_default();
                 let message = format!(
                     "Job {} has deleted nothing: {found}; if the API's database was restored, run `pull-secret api restored`",
@@ -64,7 +64,7 @@ impl NotDeleted {
                 );
                 (Failure { reason: job::Reason::Superseded.to_string(), message }, true)
             }
-            JobEnd::Complete | JobEnd::Gone => return None,
+            JobEnd::Complete => return None,
         };
         let first = if is_permanent { config.retry.permanent_after } else { config.retry.transient_after };
         Some(Self { failure, first })

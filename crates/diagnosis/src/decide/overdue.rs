@@ -5,7 +5,6 @@ use fleet_model::names;
 use hyperfleet_client::{Report, Resource, Status};
 use jiff::{SignedDuration, Timestamp};
 use kubernetes::LeaseSummary;
-use kubernetes::job::JobEnd;
 
 use super::message::Parts;
 use crate::facts::{Facts, Heartbeat, Observation, Observed, State, Verdict};
@@ -72,13 +71,10 @@ pub(super) fn unreported(cluster: &Resource, facts: &Facts) -> Option<Unreported
     let unreported = |line: &str, since: Timestamp| Some(Unreported { line: line.to_owned(), since });
     match &facts.observed.job {
         Observation::Found(None) => unreported("the Job does not exist", reported),
-        Observation::Found(Some(job)) => match job.end.as_ref()? {
-            JobEnd::Gone => unreported("the Job does not exist", reported),
-            JobEnd::Complete | JobEnd::Failed { .. } => {
-                unreported("the Job has ended", job.ended.unwrap_or(reported).max(reported))
-            }
-        },
-        Observation::NotObserved | Observation::Failed(_) => None,
+        Observation::Found(Some(job)) if job.end.is_some() => {
+            unreported("the Job has ended", job.ended.unwrap_or(reported).max(reported))
+        }
+        Observation::Found(Some(_)) | Observation::NotObserved | Observation::Failed(_) => None,
     }
 }
 

@@ -119,7 +119,7 @@ async fn a_token_that_is_none_is_not_authenticated(#[case] kind: Kind) {
     errors.push(stranger.find_secret(&key).await.unwrap_err());
     errors.push(stranger.create_secret(&key, &secret("a"), false).await.unwrap_err());
     errors.push(stranger.may(Verb::Get, &key).await.unwrap_err());
-    errors.push(stranger.job_end(&rig.namespace, "store").await.unwrap_err());
+    errors.push(stranger.find_job(&rig.namespace, "store").await.unwrap_err());
     for error in errors {
         assert_eq!(error.kind, ErrorKind::Unauthenticated, "{error}");
         assert!(!format!("{error} {error:?} {stranger:?}").contains("c4n4ry"));

@@ -61,7 +61,7 @@ fn observed() -> ObservedSecret {
     }
 }
 
-/// The failure of each call of this crate on a server where none succeeds; `job_end` last.
+/// The failure of each call of this crate on a server where none succeeds.
 async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
     let (key, secret, observed) = (key(), secret(CANARY), observed());
     let claim = LeaseClaim {
@@ -77,13 +77,13 @@ async fn failures(cluster: &Cluster, mut after: impl FnMut(&KubernetesError)) {
     after(&cluster.delete_secret(&key, &observed, false).await.unwrap_err());
     after(&cluster.may(Verb::Get, &key).await.unwrap_err());
     after(&cluster.create_job_once("n", &Job::default()).await.unwrap_err());
+    after(&cluster.find_job("n", "j").await.unwrap_err());
     after(&cluster.terminations("n", "j", "main").await.unwrap_err());
     let mut candidate = LeaseCandidate::new(cluster.clone(), claim);
     after(&candidate.try_acquire(Now::read()).await.unwrap_err());
     after(&candidate.release().await.unwrap_err());
     let events = cluster.events("c");
     after(&events.publish(&about, Severity::Normal, "a", "r", "n").await.unwrap_err());
-    after(&cluster.job_end("n", "j").await.unwrap_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

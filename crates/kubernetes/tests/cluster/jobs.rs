@@ -1,13 +1,14 @@
-//! Jobs: created once, waited for, read. There is no node, so the tests play kubelet.
+//! Jobs: created once, watched, read. There is no node, so the tests report as the kubelet would.
 
 use std::time::Duration;
 
 use daemon::retry::Transient as _;
+use futures_util::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kubernetes::job::{JobEnd, Termination};
-use kubernetes::{ErrorKind, KubernetesError};
+use kubernetes::{Cluster, ErrorKind, JobEvent, KubernetesError};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -16,6 +17,8 @@ use crate::network::Line;
 use crate::rig::{Kind, Rig, TIMEOUT, until};
 
 const NAME: &str = "store";
+/// The label by which the Job is watched.
+const LABEL: &str = "name";
 
 impl Rig {
     /// Creates a Job of so many pods, and returns them.
@@ -33,7 +36,7 @@ impl Rig {
         .await
     }
 
-    /// Plays kubelet: sets the status of the Pod and of its container.
+    /// Sets, as the kubelet would, the status of the Pod and of its container.
     async fn report(&self, pod: &str, phase: &str, mut container: Value) {
         for (field, value) in [("name", json!("main")), ("image", json!("none")), ("imageID", json!(""))] {
             container[field] = value;
@@ -45,14 +48,9 @@ impl Rig {
         drop(pods.patch_status(pod, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap());
     }
 
-    async fn ended(&self) -> Result<JobEnd, KubernetesError> {
-        tokio::time::timeout(TIMEOUT, self.cluster.job_end(&self.namespace, NAME)).await.unwrap()
-    }
-
-    /// Waits for the Job in a task of its own.
-    fn waiting(&self) -> JoinHandle<Result<JobEnd, KubernetesError>> {
-        let (cluster, namespace) = (self.cluster.clone(), self.namespace.clone());
-        tokio::spawn(async move { cluster.job_end(&namespace, NAME).await })
+    /// Watches the Job in a task of its own until it ends or is deleted.
+    fn watched(&self) -> JoinHandle<Watched> {
+        watched(&self.cluster, &self.namespace)
     }
 
     async fn terminations(&self, container: &str) -> Vec<Termination> {
@@ -60,12 +58,36 @@ impl Rig {
     }
 }
 
+/// The result of a watch.
+#[derive(Debug, Default)]
+struct Watched {
+    /// The end of the Job; `None` if it was deleted before.
+    end: Option<JobEnd>,
+    /// The errors that the watch recovered from.
+    errors: Vec<KubernetesError>,
+}
+
+fn watched(cluster: &Cluster, namespace: &str) -> JoinHandle<Watched> {
+    let mut watch = cluster.watch_jobs(namespace, &format!("{LABEL}={NAME}"), LABEL);
+    tokio::spawn(async move {
+        let mut watched = Watched::default();
+        loop {
+            match watch.next().await.unwrap() {
+                Ok(JobEvent::Applied(job)) if job.end.is_none() => {}
+                Ok(JobEvent::Applied(job)) => return Watched { end: job.end.clone(), ..watched },
+                Ok(JobEvent::Deleted(_)) => return watched,
+                Err(error) => watched.errors.push(error),
+            }
+        }
+    })
+}
+
 fn job(pods: usize) -> Job {
     let container = json!({"name": "main", "image": "none"});
     // A real server mounts a token that it may not have made yet.
     let pod = json!({"restartPolicy": "Never", "automountServiceAccountToken": false, "containers": [container]});
     let spec = json!({"backoffLimit": 0, "parallelism": pods, "completions": pods, "template": {"spec": pod}});
-    serde_json::from_value(json!({"metadata": {"name": NAME}, "spec": spec})).unwrap()
+    serde_json::from_value(json!({"metadata": {"name": NAME, "labels": {LABEL: NAME}}, "spec": spec})).unwrap()
 }
 
 fn terminated(exit_code: i32, message: &str, second: usize) -> Value {
@@ -73,13 +95,13 @@ fn terminated(exit_code: i32, message: &str, second: usize) -> Value {
     json!({"exitCode": exit_code, "reason": "Completed", "message": message, "startedAt": time, "finishedAt": time})
 }
 
-/// Time after which a waiting call has started its watch. Too short a time hides a fault, it makes none.
+/// Time after which a watch has started. Too short a time hides a fault, it makes none.
 async fn a_while() {
     tokio::time::sleep(Duration::from_millis(500)).await;
 }
 
-async fn joined(waiting: JoinHandle<Result<JobEnd, KubernetesError>>) -> Result<JobEnd, KubernetesError> {
-    tokio::time::timeout(TIMEOUT, waiting).await.unwrap().unwrap()
+async fn joined(watched: JoinHandle<Watched>) -> Watched {
+    tokio::time::timeout(TIMEOUT, watched).await.unwrap().unwrap()
 }
 
 #[rstest]
@@ -102,15 +124,15 @@ async fn it_is_created_once(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn its_completion_is_waited_for(#[case] kind: Kind) {
+async fn its_completion_is_an_event(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let pods = rig.started(1).await;
-    let waiting = rig.waiting();
+    let watch = rig.watched();
     a_while().await;
-    assert!(!waiting.is_finished());
+    assert!(!watch.is_finished());
     rig.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "{}", 1)}})).await;
-    assert_eq!(joined(waiting).await.unwrap(), JobEnd::Complete);
-    assert_eq!(rig.ended().await.unwrap(), JobEnd::Complete);
+    assert_eq!(joined(watch).await.end, Some(JobEnd::Complete));
+    assert_eq!(joined(rig.watched()).await.end, Some(JobEnd::Complete), "one that ended before the watch began");
     let expected = Termination { pod: pods[0].clone(), exit_code: 0, message: "{}".to_owned() };
     assert_eq!(rig.terminations("main").await, [expected]);
     assert!(rig.terminations("other").await.is_empty());
@@ -123,9 +145,9 @@ async fn its_completion_is_waited_for(#[case] kind: Kind) {
 async fn its_failure_has_a_reason(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let pods = rig.started(1).await;
-    let waiting = rig.waiting();
+    let watch = rig.watched();
     rig.report(&pods[0], "Failed", json!({"state": {"terminated": terminated(3, "no such project", 1)}})).await;
-    let JobEnd::Failed { reason, message } = joined(waiting).await.unwrap() else { panic!("it has not failed") };
+    let Some(JobEnd::Failed { reason, message }) = joined(watch).await.end else { panic!("it has not failed") };
     assert_eq!(reason, "BackoffLimitExceeded");
     assert!(message.contains("backoff limit"), "{message}");
     let expected = Termination { pod: pods[0].clone(), exit_code: 3, message: "no such project".to_owned() };
@@ -136,36 +158,31 @@ async fn its_failure_has_a_reason(#[case] kind: Kind) {
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn its_deletion_ends_the_wait(#[case] kind: Kind) {
+async fn its_deletion_is_an_event(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
-    assert_eq!(rig.ended().await.unwrap(), JobEnd::Gone);
     rig.started(1).await;
-    let waiting = rig.waiting();
+    let watch = rig.watched();
     a_while().await;
-    assert!(!waiting.is_finished());
+    assert!(!watch.is_finished());
     drop(rig.api::<Job>().delete(NAME, &DeleteParams::background()).await.unwrap());
-    assert_eq!(joined(waiting).await.unwrap(), JobEnd::Gone);
+    assert_eq!(joined(watch).await.end, None);
 }
 
 #[rstest]
 #[case::emulator(Kind::Emulator)]
 #[case::real(Kind::Real)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_connection_is_transient_or_recovered(#[case] kind: Kind) {
+async fn a_watch_recovers_from_a_broken_connection(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let pods = rig.started(1).await;
     let line = Line::to(&rig.address).await;
-    let (cluster, namespace) = (rig.through(&line.address).await, rig.namespace.clone());
-    let again = cluster.clone();
-    let waiting = tokio::spawn(async move { cluster.job_end(&namespace, NAME).await });
+    let watch = watched(&rig.through(&line.address).await, &rig.namespace);
     a_while().await;
     line.cut();
     rig.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "", 1)}})).await;
-    match joined(waiting).await {
-        Ok(end) => assert_eq!(end, JobEnd::Complete),
-        Err(error) => assert!(error.is_transient(), "{error}"),
-    }
-    assert_eq!(again.job_end(&rig.namespace, NAME).await.unwrap(), JobEnd::Complete);
+    let watched = joined(watch).await;
+    assert_eq!(watched.end, Some(JobEnd::Complete));
+    assert!(watched.errors.iter().all(KubernetesError::is_transient), "{watched:?}");
 }
 
 #[rstest]
@@ -179,20 +196,18 @@ async fn a_broken_connection_is_transient_or_recovered(#[case] kind: Kind) {
 #[case("list/jobs:503")]
 #[case("list/jobs:cut")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_watch_is_transient_or_recovered(#[case] fault: &str) {
+async fn a_watch_recovers_from_every_fault(#[case] fault: &str) {
     let rig = Rig::new(Kind::Emulator).await.unwrap();
     let pods = rig.started(1).await;
     rig.emulator().inject(fault.parse().unwrap());
-    let waiting = rig.waiting();
+    let watch = rig.watched();
     a_while().await;
     drop(rig.merge::<Job>(NAME, json!({"metadata": {"labels": {"a": "b"}}})).await);
     a_while().await;
     rig.report(&pods[0], "Succeeded", json!({"state": {"terminated": terminated(0, "", 1)}})).await;
-    match joined(waiting).await {
-        Ok(end) => assert_eq!(end, JobEnd::Complete),
-        Err(error) => assert!(error.is_transient(), "{fault}: {error:?}"),
-    }
-    assert_eq!(rig.ended().await.unwrap(), JobEnd::Complete);
+    let watched = joined(watch).await;
+    assert_eq!(watched.end, Some(JobEnd::Complete));
+    assert!(watched.errors.iter().all(KubernetesError::is_transient), "{watched:?}");
 }
 
 #[rstest]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use testkit::api_server::until;
 use testkit::rig::{Rig, pull_secret};
 
 const NAMESPACE: &str = "hyperfleet-pull-secret";
@@ -80,8 +81,8 @@ impl World {
         manifest["spec"]["template"]["spec"]["volumes"].as_array_mut().unwrap().push(volume);
         let job: Job = serde_json::from_value(manifest).unwrap();
         assert!(self.cluster.create_job_once(NAMESPACE, &job).await.unwrap().is_some());
-        let end = self.cluster.job_end(NAMESPACE, JOB);
-        let end = tokio::time::timeout(Duration::from_mins(1), end).await.unwrap().unwrap();
+        let ended = async || self.cluster.find_job(NAMESPACE, JOB).await.unwrap().and_then(|job| job.end);
+        let end = until("the Job ends", ended).await;
         (end, self.cluster.terminations(NAMESPACE, JOB, CONTAINER).await.unwrap())
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::time::Duration;
 
-use daemon::calls;
+use daemon::{calls, causes};
 use google_cloud_gax::error::CredentialsError;
 use google_cloud_gax::error::rpc::{Code, Status, StatusDetails};
 use google_cloud_secretmanager_v1::Error;
@@ -43,7 +43,7 @@ pub(super) fn classify(operation: Operation, resource: &str, error: &Error) -> S
     } else if error.is_deserialization() {
         (ErrorKind::Internal, "the answer cannot be read".to_owned())
     } else {
-        (ErrorKind::Unavailable, innermost(error))
+        (ErrorKind::Unavailable, causes::innermost(error))
     };
     let detail = match permission::needed_by(operation).filter(|_| kind == ErrorKind::PermissionDenied) {
         Some(permission) => format!("needs {}; {detail}", permission::name(permission)),
@@ -186,13 +186,4 @@ fn retry_after(error: &Error) -> Option<Duration> {
         Some(Duration::from_secs(seconds))
     };
     in_status.or_else(in_header).map(|wait: Duration| wait.min(MAX_RETRY_AFTER))
-}
-
-/// The last cause of a failure to reach the store, such as "connection refused".
-fn innermost(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
