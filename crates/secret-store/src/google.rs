@@ -135,7 +135,7 @@ impl SecretStore for GoogleSecretManager {
         let path = self.path(secret);
         let request = with_user_agent(self.client.get_secret().set_name(&path)).send();
         match self.call(Operation::Find, &path, request).await {
-            // Without an etag, later writes would be made to any edition.
+            // Without an etag, later writes would be made to any revision.
             Ok(found) if found.etag.is_empty() => {
                 Err(errors::failed(Operation::Find, path, ErrorKind::Internal).with_detail("the answer has no etag"))
             }

@@ -82,7 +82,7 @@ mod tests {
     )]
     #[case(r#"{"kind": "Error", "reason": "of old"}"#, "of old")]
     #[case(r#"{"title": "Not\nFound", "errors": null}"#, "Not Found")]
-    fn every_edition_is_understood(#[case] body: &str, #[case] shown: &str) {
+    fn every_form_is_understood(#[case] body: &str, #[case] shown: &str) {
         assert_eq!(Problem::parse(body.as_bytes()).unwrap().to_string(), shown);
     }
 

@@ -1,7 +1,7 @@
 //! Labels and annotations as tags.
 //!
 //! A label is a tag as it is; its key has no colon. The annotations are one text in the tags `hyperfleet:annotations`,
-//! `hyperfleet:annotations-2` and so on; `hyperfleet:edition` counts the changes. So nothing is taken for one of AWS's own tags,
+//! `hyperfleet:annotations-2` and so on; `hyperfleet:revision` counts the changes. So nothing is taken for one of AWS's own tags,
 //! which begin with `aws:`. Other tags belong to people and are kept.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(super) type Tags = BTreeMap<String, String>;
 /// The first tag of the annotations.
 const ANNOTATIONS: &str = "hyperfleet:annotations";
 /// The tag that counts the changes, so that each changes the etag.
-const EDITION: &str = "hyperfleet:edition";
+const REVISION: &str = "hyperfleet:revision";
 /// The longest value of a tag.
 const MAX_VALUE: usize = 256;
 /// Number of tags that AWS allows a secret.
@@ -63,7 +63,7 @@ pub(super) fn write(
     tags.extend(labels.iter().map(|(key, value)| (key.clone(), value.clone())));
     let encoded = text::encode(annotations);
     tags.extend(encoding::pieces(ANNOTATIONS, &encoded, MAX_VALUE));
-    tags.insert(EDITION.to_owned(), (edition(former) + 1).to_string());
+    tags.insert(REVISION.to_owned(), (revision(former) + 1).to_string());
     if tags.len() > MAX_TAGS {
         return Err(format!("labels and annotations would be {} tags; {MAX_TAGS} are allowed", tags.len()));
     }
@@ -73,7 +73,7 @@ pub(super) fn write(
 /// Returns the etag of a secret: a digest of its name, which has a random end, and of all its tags.
 pub(super) fn etag(arn: &str, tags: &Tags) -> String {
     let digest = encoding::digest(&serde_json::to_vec(&(arn, tags)).unwrap_or_default());
-    format!("{}/{digest}", edition(tags))
+    format!("{}/{digest}", revision(tags))
 }
 
 /// Returns tags as a request has them.
@@ -84,11 +84,11 @@ pub(super) fn request_tags(tags: &Tags) -> Vec<Tag> {
 /// Returns true if the tag is one of ours, and not a label.
 pub(super) fn is_ours(key: &str) -> bool {
     let part = key.strip_prefix(ANNOTATIONS);
-    key == EDITION || part.is_some_and(|part| part.is_empty() || part.starts_with('-'))
+    key == REVISION || part.is_some_and(|part| part.is_empty() || part.starts_with('-'))
 }
 
-fn edition(tags: &Tags) -> u64 {
-    tags.get(EDITION).and_then(|edition| edition.parse::<u32>().ok()).unwrap_or_default().into()
+fn revision(tags: &Tags) -> u64 {
+    tags.get(REVISION).and_then(|revision| revision.parse::<u32>().ok()).unwrap_or_default().into()
 }
 
 #[cfg(test)]
@@ -140,14 +140,14 @@ mod tests {
             ("aws:cloudformation:stack-name", "x"),
             ("hyperfleet:annotations", "a@b"),
             ("hyperfleet:annotations-7", "x"),
-            ("hyperfleet:edition", "4"),
+            ("hyperfleet:revision", "4"),
             ("old", "1"),
         ]);
         let tags = write(&texts(&[("new", "1")]), &BTreeMap::new(), &former).unwrap();
         let expected = [
             ("Owner", "Fleet team"),
             ("aws:cloudformation:stack-name", "x"),
-            ("hyperfleet:edition", "5"),
+            ("hyperfleet:revision", "5"),
             ("new", "1"),
         ];
         assert_eq!(tags, texts(&expected));

@@ -37,7 +37,7 @@ pub(super) struct Details {
     /// Made with the secret, so that an etag does not outlive it.
     uid: String,
     /// Counts the changes, so that each changes the etag.
-    edition: u64,
+    revision: u64,
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
 }
@@ -48,7 +48,7 @@ impl Details {
     /// Returns the metadata of a secret that is new.
     pub(super) fn new(labels: &BTreeMap<String, String>, annotations: &BTreeMap<String, String>) -> Self {
         let uid = Uuid::now_v7().to_string();
-        Self { uid, edition: 1, labels: labels.clone(), annotations: annotations.clone() }
+        Self { uid, revision: 1, labels: labels.clone(), annotations: annotations.clone() }
     }
 
     /// Returns the metadata in a version's tags. Whatever people have made of it: the caller writes it anew.
@@ -60,13 +60,13 @@ impl Details {
     pub(super) fn updated(&self, labels: &BTreeMap<String, String>, annotations: &BTreeMap<String, String>) -> Self {
         let new = Self::new(labels, annotations);
         let uid = if self.uid.is_empty() { new.uid } else { self.uid.clone() };
-        Self { uid, edition: self.edition.saturating_add(1), ..new }
+        Self { uid, revision: self.revision.saturating_add(1), ..new }
     }
 
     pub(super) fn etag(&self) -> String {
-        let Self { uid, edition, labels, annotations } = self;
+        let Self { uid, revision, labels, annotations } = self;
         let whole = json!([uid, labels, annotations]).to_string();
-        format!("{edition}/{}", encoding::digest(whole.as_bytes()))
+        format!("{revision}/{}", encoding::digest(whole.as_bytes()))
     }
 
     pub(super) fn into_metadata(self) -> Metadata {

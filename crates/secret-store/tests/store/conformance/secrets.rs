@@ -63,8 +63,8 @@ pub(super) async fn an_update_replaces_labels_and_annotations(subject: &Subject<
 pub(super) async fn the_etag_of_an_update_serves_the_next_one(subject: &Subject<impl SecretStore>) {
     subject.create().await;
     let mut metadata = subject.metadata().await;
-    for edition in ["a", "b", "c"] {
-        metadata.labels = texts(&[("edition", edition)]);
+    for revision in ["a", "b", "c"] {
+        metadata.labels = texts(&[("revision", revision)]);
         metadata.etag = subject.store.update(&subject.secret, &metadata).await.unwrap();
     }
     assert_eq!(subject.metadata().await, metadata);
@@ -73,7 +73,7 @@ pub(super) async fn the_etag_of_an_update_serves_the_next_one(subject: &Subject<
 pub(super) async fn a_stale_update_changes_nothing(subject: &Subject<impl SecretStore>) {
     subject.create().await;
     let stale = subject.metadata().await;
-    let mut current = Metadata { labels: texts(&[("edition", "2")]), ..stale.clone() };
+    let mut current = Metadata { labels: texts(&[("revision", "2")]), ..stale.clone() };
     current.etag = subject.store.update(&subject.secret, &current).await.unwrap();
     subject.refused(subject.store.update(&subject.secret, &stale).await, ErrorKind::Changed);
     assert_eq!(subject.metadata().await, current);
@@ -81,11 +81,11 @@ pub(super) async fn a_stale_update_changes_nothing(subject: &Subject<impl Secret
 
 pub(super) async fn of_many_updates_at_one_etag_one_is_made(subject: &Subject<impl SecretStore + 'static>) {
     subject.create().await;
-    let edition = subject.metadata().await;
+    let revision = subject.metadata().await;
     let mut writers = JoinSet::new();
     for writer in 0..10 {
         let (store, secret) = (Arc::clone(&subject.store), subject.secret.clone());
-        let metadata = Metadata { labels: texts(&[("writer", &writer.to_string())]), ..edition.clone() };
+        let metadata = Metadata { labels: texts(&[("writer", &writer.to_string())]), ..revision.clone() };
         writers.spawn(async move {
             let updated = store.update(&secret, &metadata).await;
             updated.map(|etag| Metadata { etag, ..metadata })
