@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{PLACE, ParseFaultError, Parts, Repetition, Scripted, duration_of, duration_text};
 
 /// The operations of a server.
 pub trait Operated: Copy + PartialEq + 'static {
@@ -49,7 +49,7 @@ pub struct Fault<O> {
     operation: Option<O>,
     target: Option<String>,
     effect: Effect,
-    occasions: Occasions,
+    repetition: Repetition,
 }
 
 /// The target of a call.
@@ -84,7 +84,7 @@ pub(crate) struct Refused {
 
 /// The way in which an answer is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum Delivery {
     Whole,
     /// A page in HTML instead.
     Garbage,
@@ -148,7 +148,7 @@ impl<O: Operated> fmt::Display for Fault<O> {
         if let Some(target) = &self.target {
             write!(formatter, "{PLACE}{target}")?;
         }
-        write!(formatter, ":{}{}", self.effect, self.occasions)
+        write!(formatter, ":{}{}", self.effect, self.repetition)
     }
 }
 
@@ -164,8 +164,8 @@ impl<O: Operated> Scripted for Fault<O> {
             && self.target.as_ref().is_none_or(|wanted| is_of(&call.target, wanted))
     }
 
-    fn occasions(&self) -> Occasions {
-        self.occasions
+    fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     fn effect(&self) -> &Effect {
@@ -174,9 +174,9 @@ impl<O: Operated> Scripted for Fault<O> {
 }
 
 fn parse<O: Operated>(text: &str) -> Result<Fault<O>, String> {
-    let Parts { target: operation, place, effect, occasions } = Parts::of(text, "operation")?;
+    let Parts { target: operation, place, effect, repetition } = Parts::of(text, "operation")?;
     let target = place.map(str::to_owned);
-    Ok(Fault { operation: operation_named(operation)?, target, effect: effect_named(effect)?, occasions })
+    Ok(Fault { operation: operation_named(operation)?, target, effect: effect_named(effect)?, repetition })
 }
 
 fn operation_named<O: Operated>(name: &str) -> Result<Option<O>, String> {
@@ -233,14 +233,14 @@ impl Effect {
     }
 
     /// The way in which the answer is given.
-    pub(crate) fn telling(self) -> Telling {
+    pub(crate) fn delivery(self) -> Delivery {
         match self {
-            Self::Cut | Self::CommitThenCut => Telling::Cut,
-            Self::Hang | Self::CommitThenHang => Telling::Hang,
-            Self::Garbage | Self::CommitThenGarbage => Telling::Garbage,
-            Self::CommitThenHuge => Telling::Huge,
-            Self::CommitThenStall => Telling::Stalled,
-            Self::Refuse { .. } | Self::Slow(_) | Self::CommitThenTimeout => Telling::Whole,
+            Self::Cut | Self::CommitThenCut => Delivery::Cut,
+            Self::Hang | Self::CommitThenHang => Delivery::Hang,
+            Self::Garbage | Self::CommitThenGarbage => Delivery::Garbage,
+            Self::CommitThenHuge => Delivery::Huge,
+            Self::CommitThenStall => Delivery::Stalled,
+            Self::Refuse { .. } | Self::Slow(_) | Self::CommitThenTimeout => Delivery::Whole,
         }
     }
 

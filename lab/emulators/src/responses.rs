@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::connections::Connection;
-use crate::http_faults::Telling;
+use crate::http_faults::Delivery;
 
 /// The page that stands for an answer that a proxy makes.
 const GARBAGE: &str = "<html><head><title>Welcome</title></head><body>Scripted fault</body></html>";
@@ -25,14 +25,19 @@ pub(crate) struct Place<'a> {
 }
 
 /// Gives an answer in a way; `text` is its body.
-pub(crate) async fn given(telling: Telling, response: Response<Body>, text: &str, place: &Place<'_>) -> Response<Body> {
-    match telling {
-        Telling::Whole => response,
-        Telling::Garbage => page(Body::from(GARBAGE)),
-        Telling::Huge => page(huge()),
-        Telling::Stalled => stalled(response, text, place.stopping.clone()),
-        Telling::Cut => cut(place.connection),
-        Telling::Hang => {
+pub(crate) async fn given(
+    delivery: Delivery,
+    response: Response<Body>,
+    text: &str,
+    place: &Place<'_>,
+) -> Response<Body> {
+    match delivery {
+        Delivery::Whole => response,
+        Delivery::Garbage => page(Body::from(GARBAGE)),
+        Delivery::Huge => page(huge()),
+        Delivery::Stalled => stalled(response, text, place.stopping.clone()),
+        Delivery::Cut => cut(place.connection),
+        Delivery::Hang => {
             place.stopping.cancelled().await;
             cut(place.connection)
         }

@@ -13,7 +13,7 @@ pub struct ParseFaultError {
 
 /// Number of times a fault happens, and the matching call from which it does; written `*N@K`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Occasions {
+pub(crate) struct Repetition {
     times: u32,
     first: u32,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) target: &'a str,
     pub(crate) place: Option<&'a str>,
     pub(crate) effect: &'a str,
-    pub(crate) occasions: Occasions,
+    pub(crate) repetition: Repetition,
 }
 
 /// Something that can happen to calls.
@@ -39,7 +39,7 @@ pub(crate) trait Scripted {
 
     fn fits(&self, call: &Self::Call) -> bool;
 
-    fn occasions(&self) -> Occasions;
+    fn repetition(&self) -> Repetition;
 
     fn effect(&self) -> &Self::Effect;
 }
@@ -85,11 +85,11 @@ impl<'a> Parts<'a> {
             Some((target, place)) => (target, Some(place).filter(|place| !place.is_empty())),
             None => (target, None),
         };
-        Ok(Self { target, place, effect, occasions: Occasions { times, first } })
+        Ok(Self { target, place, effect, repetition: Repetition { times, first } })
     }
 }
 
-impl fmt::Display for Occasions {
+impl fmt::Display for Repetition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.times != 1 {
             write!(formatter, "*{}", self.times)?;
@@ -122,7 +122,7 @@ impl<F: Scripted> Script<F> {
     pub(crate) fn strike(&mut self, call: &F::Call) -> Option<F::Effect> {
         let mut effect = None;
         for armed in self.0.iter_mut().filter(|armed| armed.fault.fits(call)) {
-            let Occasions { times, first } = armed.fault.occasions();
+            let Repetition { times, first } = armed.fault.repetition();
             armed.seen = armed.seen.saturating_add(1);
             let left = times == 0 || armed.happened < times;
             if effect.is_none() && left && armed.seen >= first {

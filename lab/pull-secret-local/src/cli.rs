@@ -85,7 +85,7 @@ pub(crate) struct UpArguments {
     /// Prepare a fleet with planted faults, and print an exercise; with kept data only the first time
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) scenario: Option<Scenario>,
-    /// A failure to play, of the embedded Secret Manager such as `addVersion in my-project-1:quota-exceeded*0`, or of the
+    /// A scripted fault, of the embedded Secret Manager such as `addVersion in my-project-1:quota-exceeded*0`, or of the
     /// embedded Kubernetes such as `create/secrets in clusters-cls-1:503*0`; may be given several times
     #[arg(long, value_name = "TARGET[ in PLACE]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<Fault>,

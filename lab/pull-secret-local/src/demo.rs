@@ -48,7 +48,7 @@ async fn created(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
     print_waiting(&report, printer)?;
     for adapter in ["validation", "dns"] {
         let before = words(&report);
-        world.play(adapter, Generation::from(1)).await?;
+        world.report_as(adapter, Generation::from(1)).await?;
         printer.note(&format!("{adapter} reports that it is done"))?;
         let news = async |world: &World<'_>| Ok(world.report().await?.filter(|report| words(report) != before));
         report = world.until("the adapter's next report", news).await?;
@@ -60,7 +60,7 @@ async fn created(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("The cluster is ready: stored, read back, applied")?;
     world.place().await?;
-    world.play("placement", Generation::from(1)).await?;
+    world.report_as("placement", Generation::from(1)).await?;
     let ready = Instant::now();
     printer.note(&format!("placement reports that it is done, in namespace {NAMESPACE}: the cluster is ready"))?;
     let started = async |world: &World<'_>| Ok(world.report().await?.filter(|report| is(report, "Applied")));
@@ -71,7 +71,7 @@ async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<(
     printer.ready_to_available(ready.elapsed());
     printer.note(&format!("Available=True: {}", words(&report).join("; ")))?;
     print_stored(world, &report, FIRST, printer).await?;
-    world.play(AFTER, Generation::from(1)).await?;
+    world.report_as(AFTER, Generation::from(1)).await?;
     let reconciled = async |world: &World<'_>| {
         let cluster = world.cluster().await?;
         Ok(cluster.filter(|cluster| cluster.condition("Reconciled").is_some_and(|found| found.status == Status::True)))
@@ -84,7 +84,7 @@ async fn available(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<(
 async fn rotated(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("The credential of quay.io is rotated: generation 2")?;
     world.patch(&spec(world, ROTATED, "stable")).await?;
-    world.play_all(Generation::from(2)).await?;
+    world.report_all(Generation::from(2)).await?;
     printer.note("the new pull secret is in the API; the others have nothing to do and report at once")?;
     let report = world.until_available(Generation::from(2)).await?;
     print_stored(world, &report, ROTATED, printer).await?;
@@ -95,7 +95,7 @@ async fn rotated(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()>
 async fn unchanged(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()> {
     printer.chapter("Something else of the cluster changes: generation 3")?;
     world.patch(&spec(world, ROTATED, "fast")).await?;
-    world.play_all(Generation::from(3)).await?;
+    world.report_all(Generation::from(3)).await?;
     let report = world.until_available(Generation::from(3)).await?;
     printer.note(&format!("Available=True: {}", words(&report).join("; ")))?;
     let live = world.versions_with(ROTATED.as_bytes()).await?;
@@ -116,7 +116,7 @@ async fn repaired(world: &World<'_>, printer: &mut Printer) -> anyhow::Result<()
     let before = world.versions().await?;
     world.delete_secret().await?;
     printer.note("deleted; the Sentinel's slow resync would trigger the adapter, and so does this event now")?;
-    world.announce(Generation::from(3)).await?;
+    world.publish(Generation::from(3)).await?;
     let there = async |world: &World<'_>| world.applied_secret().await;
     let digest = world.until("the Kubernetes Secret again", there).await?;
     world.check("the Kubernetes Secret is as it was", digest == world.digest(ROTATED.as_bytes()))?;

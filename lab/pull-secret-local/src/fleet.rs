@@ -77,7 +77,7 @@ pub(crate) struct Places {
     pub(crate) listeners: BTreeMap<&'static str, SocketAddr>,
 }
 
-/// Clients with which the demo plays the other adapters.
+/// Clients with which the demo reports as the other adapters.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients {
     pub(crate) client: Client,
@@ -126,7 +126,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Clients with which the demo plays the other adapters.
+    /// Clients with which the demo reports as the other adapters.
     pub(crate) fn clients(&self) -> Clients {
         self.clients.clone()
     }

@@ -19,13 +19,13 @@ mod fleet;
 mod folder;
 mod jobs;
 mod options;
-mod others;
 mod parts;
-mod play;
+mod peer_state;
+mod peers;
 mod ready;
-mod said;
 mod scenario;
 mod scripted;
+mod simulate;
 mod store;
 mod up;
 

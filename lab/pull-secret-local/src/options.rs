@@ -174,18 +174,17 @@ impl Options {
     }
 }
 
-/// The scripted faults, which only an embedded emulator can play.
+/// The scripted faults, which only an embedded emulator can inject.
 fn scripted(arguments: &UpArguments) -> Result<Faults, String> {
     let mut faults = Faults::default();
     faults.extend(arguments.fault.iter().cloned());
     if !faults.kubernetes.is_empty() && arguments.kubeconfig.is_some() {
-        return Err("--fault: a real cluster plays no faults; leave --kubeconfig out".to_owned());
+        return Err("--fault: a real cluster injects no faults; leave --kubeconfig out".to_owned());
     }
     let has_other_store = arguments.secret_manager.is_some() || arguments.store.store != StoreKind::Google;
     if !faults.secret_manager.is_empty() && has_other_store {
-        return Err(
-            "--fault: only the embedded Secret Manager plays faults; leave --secret-manager and --store out".to_owned()
-        );
+        return Err("--fault: only the embedded Secret Manager injects faults; leave --secret-manager and --store out"
+            .to_owned());
     }
     if let Some(scenario) = arguments.scenario {
         if arguments.kubeconfig.is_some() || has_other_store {

@@ -7,7 +7,7 @@ pub(crate) const AFTER: &str = "hypershift";
 
 /// The state that an adapter reports.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Said {
+pub(crate) enum PeerState {
     /// Its work is done.
     Done,
     /// Its work cannot be done, for this reason and with this message.

@@ -1,4 +1,4 @@
-//! The other adapters and the fleet's users, played: what they create, report and publish.
+//! The other adapters and the fleet's users, simulated: what they create, report and publish.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::fleet::Clients;
-use crate::said::{Said, namespace};
+use crate::peer_state::{PeerState, namespace};
 
-/// Maximum time of all calls together; playing takes far less.
+/// Maximum time of all calls together; a simulation takes far less.
 const TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The clients, and the time for their calls.
-pub(crate) struct Others<'a> {
+pub(crate) struct Peers<'a> {
     pub(crate) clients: &'a Clients,
     budget: Budget,
 }
 
-impl<'a> Others<'a> {
+impl<'a> Peers<'a> {
     pub(crate) fn new(clients: &'a Clients) -> Self {
         Self { clients, budget: Budget::new(TIMEOUT, CancellationToken::new()) }
     }
@@ -48,7 +48,7 @@ impl<'a> Others<'a> {
         adapter: &str,
         id: &str,
         generation: Generation,
-        said: Said,
+        state: PeerState,
     ) -> anyhow::Result<()> {
         let condition = |kind: &str, status: Status, reason: &str, message: Option<&str>| NewCondition {
             kind: kind.to_owned(),
@@ -57,16 +57,16 @@ impl<'a> Others<'a> {
             message: message.map(str::to_owned),
             last_transition_time: None,
         };
-        let available = match said {
-            Said::Done | Said::Finalized => condition("Available", Status::True, "Done", None),
-            Said::Blocked { reason, message } => condition("Available", Status::False, reason, Some(message)),
+        let available = match state {
+            PeerState::Done | PeerState::Finalized => condition("Available", Status::True, "Done", None),
+            PeerState::Blocked { reason, message } => condition("Available", Status::False, reason, Some(message)),
         };
         let mut conditions = vec![
             condition("Applied", Status::True, "ResourcesExist", None),
             available,
             condition("Health", Status::True, "NoErrors", None),
         ];
-        if matches!(said, Said::Finalized) {
+        if matches!(state, PeerState::Finalized) {
             conditions.push(condition("Finalized", Status::True, "CleanupConfirmed", None));
         }
         let data = if adapter == "placement" { json!({ "namespace": namespace(id) }) } else { json!({}) };
@@ -83,7 +83,7 @@ impl<'a> Others<'a> {
     }
 
     /// Publishes an event for a cluster, as the Sentinel does.
-    pub(crate) async fn announce(&self, id: &str, generation: Generation) -> anyhow::Result<()> {
+    pub(crate) async fn publish(&self, id: &str, generation: Generation) -> anyhow::Result<()> {
         let data = json!({ "id": id, "kind": "Cluster", "generation": generation, "reason": "resync" });
         let kind = "com.redhat.hyperfleet.cluster.reconcile";
         let mut event = Event::new(sentinel::event::SOURCE, kind, Timestamp::now(), data);

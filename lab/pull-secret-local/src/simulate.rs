@@ -1,4 +1,4 @@
-//! Plays a scenario: creates its clusters, reports as the other adapters, and plants faults in both stores.
+//! Simulates a scenario: creates its clusters, reports as the other adapters, and plants faults in both stores.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Clients;
-use crate::others::Others;
-use crate::said::{AFTER, BEFORE, Said, namespace};
+use crate::peer_state::{AFTER, BEFORE, PeerState, namespace};
+use crate::peers::Peers;
 use crate::scenario::clusters::{self, Planned, Plant, REFERENCED};
 
 /// `demo-user` with an invented password.
@@ -39,10 +39,10 @@ const CALL: Duration = Duration::from_secs(5);
 
 /// Creates all clusters and plants their faults; nothing is done where they exist already.
 pub(crate) async fn all(clients: &Clients, secret_manager: &Endpoint) -> anyhow::Result<()> {
-    let others = Others::new(clients);
+    let peers = Peers::new(clients);
     let clusters: Vec<Planned> = clusters::all().collect();
     if let Some(first) = clusters.first()
-        && others.calls().get("clusters", &first.id).await?.is_some()
+        && peers.calls().get("clusters", &first.id).await?.is_some()
     {
         return Ok(());
     }
@@ -51,13 +51,13 @@ pub(crate) async fn all(clients: &Clients, secret_manager: &Endpoint) -> anyhow:
         let id = cluster.id.as_str();
         clients.cluster.ensure_namespace(&namespace(id)).await?;
         plant_before(cluster, clients, secret_manager).await.with_context(|| format!("the fault of {id}"))?;
-        others.create(id, &cluster.name, &spec(cluster)).await?;
-        for (adapter, said) in cluster.before() {
-            others.report(adapter, id, FIRST, said).await?;
+        peers.create(id, &cluster.name, &spec(cluster)).await?;
+        for (adapter, state) in cluster.before() {
+            peers.report(adapter, id, FIRST, state).await?;
         }
     }
     for cluster in &clusters {
-        plant_after(cluster, &others).await.with_context(|| format!("the fault of {}", cluster.id))?;
+        plant_after(cluster, &peers).await.with_context(|| format!("the fault of {}", cluster.id))?;
     }
     Ok(())
 }
@@ -98,20 +98,20 @@ async fn plant_before(cluster: &Planned, clients: &Clients, secret_manager: &End
 }
 
 /// Plants what happens to a cluster that was available.
-async fn plant_after(cluster: &Planned, others: &Others<'_>) -> anyhow::Result<()> {
+async fn plant_after(cluster: &Planned, peers: &Peers<'_>) -> anyhow::Result<()> {
     let id = cluster.id.as_str();
     match cluster.plant {
-        Plant::Healthy => others.report(AFTER, id, FIRST, Said::Done).await?,
+        Plant::Healthy => peers.report(AFTER, id, FIRST, PeerState::Done).await?,
         Plant::NamespaceDeleted => {
-            until_available(others, id).await?;
-            delete_namespace(others.clients, &namespace(id)).await?;
-            others.announce(id, FIRST).await?;
+            until_available(peers, id).await?;
+            delete_namespace(peers.clients, &namespace(id)).await?;
+            peers.publish(id, FIRST).await?;
         }
         Plant::DeletionDenied => {
-            until_available(others, id).await?;
-            let deleted = others.calls().delete("clusters", id).await?.context("it does not exist")?;
+            until_available(peers, id).await?;
+            let deleted = peers.calls().delete("clusters", id).await?.context("it does not exist")?;
             for adapter in BEFORE.into_iter().chain([AFTER]) {
-                others.report(adapter, id, deleted.generation, Said::Finalized).await?;
+                peers.report(adapter, id, deleted.generation, PeerState::Finalized).await?;
             }
         }
         _ => {}
@@ -119,13 +119,13 @@ async fn plant_after(cluster: &Planned, others: &Others<'_>) -> anyhow::Result<(
     Ok(())
 }
 
-async fn until_available(others: &Others<'_>, id: &str) -> anyhow::Result<()> {
+async fn until_available(peers: &Peers<'_>, id: &str) -> anyhow::Result<()> {
     let is_available = |report: &Report| {
         report.adapter == names::ADAPTER
             && report.condition(names::condition::AVAILABLE).is_some_and(|found| found.status == Status::True)
     };
     let deadline = Instant::now() + TIMEOUT;
-    while !others.calls().statuses("clusters", id).await?.iter().any(is_available) {
+    while !peers.calls().statuses("clusters", id).await?.iter().any(is_available) {
         if Instant::now() > deadline {
             bail!("its pull secret is not available after {} s", TIMEOUT.as_secs());
         }
@@ -177,13 +177,13 @@ async fn delete_namespace(clients: &Clients, name: &str) -> anyhow::Result<()> {
 
 /// Deletes the Secrets of clusters for which another process does so, whenever they exist; does not end.
 pub(crate) async fn prune(clients: &Clients) -> Infallible {
-    let others = Others::new(clients);
+    let peers = Peers::new(clients);
     let is_pruned = |cluster: &Planned| matches!(cluster.plant, Plant::SecretPruned);
     let pruned: Vec<String> = clusters::all().filter(is_pruned).map(|cluster| cluster.id).collect();
     loop {
         for id in &pruned {
             // A Secret that changes meanwhile is deleted the next time.
-            if let Err(error) = prune_one(&others, id).await {
+            if let Err(error) = prune_one(&peers, id).await {
                 tracing::debug!(operation = "prune", cluster_id = id, %error, "cannot delete the Secret; trying again");
             }
         }
@@ -191,11 +191,11 @@ pub(crate) async fn prune(clients: &Clients) -> Infallible {
     }
 }
 
-async fn prune_one(others: &Others<'_>, id: &str) -> anyhow::Result<()> {
+async fn prune_one(peers: &Peers<'_>, id: &str) -> anyhow::Result<()> {
     let key = secret_key(id)?;
-    let Some(seen) = others.clients.cluster.find_secret(&key).await? else { return Ok(()) };
-    if others.clients.cluster.delete_secret(&key, &seen, false).await? {
-        others.announce(id, FIRST).await?;
+    let Some(seen) = peers.clients.cluster.find_secret(&key).await? else { return Ok(()) };
+    if peers.clients.cluster.delete_secret(&key, &seen, false).await? {
+        peers.publish(id, FIRST).await?;
     }
     Ok(())
 }

@@ -25,8 +25,8 @@ use crate::demo;
 use crate::demo::credentials::Scene;
 use crate::fleet::{Clients, Fleet, Places};
 use crate::options::{self, Options, Store};
-use crate::play;
 use crate::scenario::Scenario;
+use crate::simulate;
 use crate::store::StorePlace;
 
 /// The component of a crate's log events outside of any part.
@@ -79,7 +79,9 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
         let store = fleet.places.store.clone();
         let prepared = async {
             match (options.scenario, &store) {
-                (Some(Scenario::OnCall), StorePlace::SecretManager(endpoint)) => play::all(&clients, endpoint).await,
+                (Some(Scenario::OnCall), StorePlace::SecretManager(endpoint)) => {
+                    simulate::all(&clients, endpoint).await
+                }
                 // The options refuse a scenario with another store.
                 _ => Ok(()),
             }
@@ -113,7 +115,7 @@ pub(crate) fn up(arguments: &UpArguments) -> anyhow::Result<ExitCode> {
 /// Plays what a scenario has going wrong again and again; does not end without one.
 async fn kept(scenario: Option<Scenario>, clients: &Clients) -> Infallible {
     match scenario {
-        Some(Scenario::OnCall) => play::prune(clients).await,
+        Some(Scenario::OnCall) => simulate::prune(clients).await,
         None => std::future::pending().await,
     }
 }
@@ -144,7 +146,7 @@ pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
             return Ok(interrupted());
         };
         let (places, clients) = (fleet.places.clone(), fleet.clients());
-        let played = async {
+        let simulated = async {
             let mut printer = demo::Printer::new(shown.output);
             match &scene? {
                 None => Box::pin(demo::run(&places, &clients, &mut printer)).await,
@@ -152,7 +154,7 @@ pub(crate) fn demo(arguments: &DemoArguments) -> anyhow::Result<ExitCode> {
             }
         };
         let result = tokio::select! {
-            result = played => result.map(|()| ExitCode::SUCCESS),
+            result = simulated => result.map(|()| ExitCode::SUCCESS),
             failure = fleet.failure() => Err(failure),
             () = stop.cancelled() => Ok(interrupted()),
         };

@@ -158,8 +158,8 @@ fn rights(rule: &Value) -> Vec<Right> {
 async fn replace(client: &Client, account: &Account, role: &Role, rights: &[Right]) {
     let api = role.api(client);
     let mut object = api.get(&role.name).await.unwrap();
-    // The resource version marks this edition of the role: a right that no other edition has.
-    let marker = format!("edition-{}", object.metadata.resource_version.clone().unwrap());
+    // The resource version marks this revision of the role: a right that no other revision has.
+    let marker = format!("revision-{}", object.metadata.resource_version.clone().unwrap());
     let mut rules = rights.to_vec();
     rules.push(json!({"apiGroups": ["test"], "resources": [marker], "verbs": ["get"]}));
     object.data["rules"] = json!(rules);

@@ -209,7 +209,7 @@ async fn insist<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-/// A pull secret that no other cluster has, and no other edition of this one.
+/// A pull secret that no other cluster has, and no other revision of this one.
 fn pull_secret(id: &str, dice: &mut Dice) -> Value {
     let auth = STANDARD.encode(format!("{CREDENTIAL}-{id}-{:x}", dice.next()));
     json!({"auths": {"registry.example.com": {"auth": auth}}})

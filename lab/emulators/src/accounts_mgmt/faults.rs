@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::operation::Operation;
 use super::refusal::Refusal;
-use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{ParseFaultError, Parts, Repetition, Scripted, duration_of, duration_text};
 
 /// A fault, written `OPERATION:EFFECT[*N][@K]`.
 ///
@@ -32,7 +32,7 @@ use crate::scripted::{Occasions, ParseFaultError, Parts, Scripted, duration_of, 
 pub struct Fault {
     operation: Option<Operation>,
     effect: Effect,
-    occasions: Occasions,
+    repetition: Repetition,
 }
 
 /// The effect of a fault on a call.
@@ -81,7 +81,7 @@ impl FromStr for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let operation = self.operation.map_or("*", Operation::name);
-        write!(formatter, "{operation}:{}{}", self.effect, self.occasions)
+        write!(formatter, "{operation}:{}{}", self.effect, self.repetition)
     }
 }
 
@@ -93,8 +93,8 @@ impl Scripted for Fault {
         self.operation.is_none_or(|operation| operation == *call)
     }
 
-    fn occasions(&self) -> Occasions {
-        self.occasions
+    fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     fn effect(&self) -> &Effect {
@@ -103,7 +103,7 @@ impl Scripted for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let Parts { target, effect, occasions, .. } = Parts::of(text, "operation")?;
+    let Parts { target, effect, repetition, .. } = Parts::of(text, "operation")?;
     let operation = match target {
         "*" => None,
         name => Some(Operation::ALL.into_iter().find(|operation| operation.name() == name).ok_or_else(|| {
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Result<Fault, String> {
             format!("there is no operation {name:?}; allowed are *, {names}")
         })?),
     };
-    Ok(Fault { operation, effect: effect_named(effect)?, occasions })
+    Ok(Fault { operation, effect: effect_named(effect)?, repetition })
 }
 
 fn effect_named(text: &str) -> Result<Effect, String> {

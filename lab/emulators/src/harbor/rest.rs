@@ -14,7 +14,7 @@ use super::refusal::Refusal;
 use super::request::Request;
 use super::state::{Answer, State};
 use crate::connections::Connection;
-use crate::http_faults::{Aim, Effect, Fault, Telling};
+use crate::http_faults::{Aim, Delivery, Effect, Fault};
 use crate::responses::{Place, document, given};
 use crate::scripted::Script;
 
@@ -115,8 +115,8 @@ pub(super) async fn serve(shared: Arc<Shared>, connection: Connection, request: 
         Err(refusal) => (document(refusal.status, &refusal.json()), refusal.json().to_string()),
     };
     add_headers(response.headers_mut(), &result, operation, &head.headers);
-    let telling = effect.map_or(Telling::Whole, Effect::telling);
-    given(telling, response, &text, &Place { connection: &connection, stopping: &shared.stopping }).await
+    let delivery = effect.map_or(Delivery::Whole, Effect::delivery);
+    given(delivery, response, &text, &Place { connection: &connection, stopping: &shared.stopping }).await
 }
 
 fn add_headers(headers: &mut HeaderMap, result: &Result<Answer, Refusal>, operation: Operation, request: &HeaderMap) {

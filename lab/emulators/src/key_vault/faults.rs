@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::operation::Operation;
 use super::refusal::Refusal;
-use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{PLACE, ParseFaultError, Parts, Repetition, Scripted, duration_of, duration_text};
 
 /// A fault, written `OPERATION[ in SECRET]:EFFECT[*N][@K]`.
 ///
@@ -37,7 +37,7 @@ pub struct Fault {
     operation: Option<Operation>,
     secret: Option<String>,
     effect: Effect,
-    occasions: Occasions,
+    repetition: Repetition,
 }
 
 /// The target of a call.
@@ -106,7 +106,7 @@ impl fmt::Display for Fault {
         if let Some(secret) = &self.secret {
             write!(formatter, "{PLACE}{secret}")?;
         }
-        write!(formatter, ":{}{}", self.effect, self.occasions)
+        write!(formatter, ":{}{}", self.effect, self.repetition)
     }
 }
 
@@ -119,8 +119,8 @@ impl Scripted for Fault {
             && self.secret.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(&call.secret))
     }
 
-    fn occasions(&self) -> Occasions {
-        self.occasions
+    fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     fn effect(&self) -> &Effect {
@@ -129,9 +129,9 @@ impl Scripted for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let Parts { target, place, effect, occasions } = Parts::of(text, "operation")?;
+    let Parts { target, place, effect, repetition } = Parts::of(text, "operation")?;
     let secret = place.map(str::to_owned);
-    Ok(Fault { operation: operation_named(target)?, secret, effect: effect_named(effect)?, occasions })
+    Ok(Fault { operation: operation_named(target)?, secret, effect: effect_named(effect)?, repetition })
 }
 
 fn operation_named(name: &str) -> Result<Option<Operation>, String> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::status::Status;
-use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{PLACE, ParseFaultError, Parts, Repetition, Scripted, duration_of, duration_text};
 
 /// A fault, written `VERB/RESOURCE[/SUBRESOURCE][ in NAMESPACE]:EFFECT[*N][@K]`.
 ///
@@ -40,7 +40,7 @@ use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, durati
 pub struct Fault {
     target: Target,
     effect: Effect,
-    occasions: Occasions,
+    repetition: Repetition,
 }
 
 /// The calls that a fault fits.
@@ -129,7 +129,7 @@ impl fmt::Display for Fault {
         if let Some(namespace) = namespace {
             write!(formatter, "{PLACE}{namespace}")?;
         }
-        write!(formatter, ":{}{}", self.effect, self.occasions)
+        write!(formatter, ":{}{}", self.effect, self.repetition)
     }
 }
 
@@ -145,8 +145,8 @@ impl Scripted for Fault {
             && namespace.as_ref().is_none_or(|wanted| *wanted == call.namespace)
     }
 
-    fn occasions(&self) -> Occasions {
-        self.occasions
+    fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     fn effect(&self) -> &Effect {
@@ -155,7 +155,7 @@ impl Scripted for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let Parts { target, place, effect, occasions } = Parts::of(text, "target")?;
+    let Parts { target, place, effect, repetition } = Parts::of(text, "target")?;
     let mut steps = target.splitn(3, '/').map(str::to_owned);
     let (Some(verb), Some(resource)) = (steps.next(), steps.next()) else {
         return Err(format!("the target {target:?} must be VERB/RESOURCE, such as patch/secrets"));
@@ -168,7 +168,7 @@ fn parse(text: &str) -> Result<Fault, String> {
         return Err(format!("the resource {resource:?} must be a plural such as secrets, or *"));
     }
     let target = Target { verb, resource, subresource: steps.next(), namespace: place.map(str::to_owned) };
-    Ok(Fault { target, effect: effect_of(effect)?, occasions })
+    Ok(Fault { target, effect: effect_of(effect)?, repetition })
 }
 
 fn effect_of(text: &str) -> Result<Effect, String> {

@@ -4,7 +4,7 @@
 //! it runs). There is no limit to its resources, no user of its own, no network of its own. Its files are set up by
 //! [`root`], its start is in [`launch`], its end in [`child`].
 //!
-//! Without any program nothing here happens: Pods stay Pending and without a node, so that a test can play kubelet.
+//! Without any program nothing here happens: Pods stay Pending and without a node, so that a test can act as the kubelet.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;

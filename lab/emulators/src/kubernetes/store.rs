@@ -5,7 +5,7 @@
 //! HTTP, and visible to watches before the call returns; garbage collection of dependents and the end of namespaces have
 //! happened by then too. Calls never wait, and never run while another one runs.
 //!
-//! A Pod that has a node and is not finished is deleted gracefully: `deletionTimestamp` is set, and the process that plays kubelet
+//! A Pod that has a node and is not finished is deleted gracefully: `deletionTimestamp` is set, and the process that acts as the kubelet
 //! ends it with [`Deletion::now`]. All other deletions wait for finalizers only.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

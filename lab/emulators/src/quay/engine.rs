@@ -16,7 +16,7 @@ use super::request::Request;
 use super::settings::{Call, Pull, Robot, Settings};
 use super::signing::Signing;
 use super::state::{Moment, State};
-use crate::http_faults::{Aim, Effect, Fault, Telling};
+use crate::http_faults::{Aim, Delivery, Effect, Fault};
 
 /// The lifetime of a token that a cluster's issuer signs.
 const SUBJECT_TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
@@ -25,7 +25,7 @@ const SUBJECT_TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) result: Result<Answer, Refusal>,
-    pub(crate) telling: Telling,
+    pub(crate) delivery: Delivery,
 }
 
 /// The server's memory, shared by all connections.
@@ -81,11 +81,11 @@ impl Engine {
             tokio::time::sleep(delay).await;
         }
         if let Some(call) = self.lock().calls.get_mut(index) {
-            call.outcome = match (&end.result, end.telling) {
-                (_, Telling::Cut | Telling::Hang) => None,
-                (Err(refusal), Telling::Whole | Telling::Stalled) => Some(refusal.status),
-                (Ok(answer), Telling::Whole | Telling::Stalled) => Some(answer.status),
-                (_, Telling::Garbage | Telling::Huge) => Some(200),
+            call.outcome = match (&end.result, end.delivery) {
+                (_, Delivery::Cut | Delivery::Hang) => None,
+                (Err(refusal), Delivery::Whole | Delivery::Stalled) => Some(refusal.status),
+                (Ok(answer), Delivery::Whole | Delivery::Stalled) => Some(answer.status),
+                (_, Delivery::Garbage | Delivery::Huge) => Some(200),
             };
         }
         end
@@ -194,7 +194,7 @@ impl Inner {
     }
 
     fn answer(&mut self, now: Timestamp, request: &Request, aim: &Aim<Operation>) -> (End, Duration) {
-        let whole = |result| (End { result, telling: Telling::Whole }, Duration::ZERO);
+        let whole = |result| (End { result, delivery: Delivery::Whole }, Duration::ZERO);
         let Passed { user, effect } = match self.gate.check(now, request, aim) {
             Ok(passed) => passed,
             Err(refusal) => return whole(Err(refusal)),
@@ -209,6 +209,6 @@ impl Inner {
             let refusal = Refusal::scripted(refused.status, request.operation.form(), "Scripted fault");
             return whole(Err(refusal.with_retry(refused.retry_after)));
         }
-        (End { result, telling: effect.telling() }, effect.delay())
+        (End { result, delivery: effect.delivery() }, effect.delay())
     }
 }

@@ -58,12 +58,12 @@ async fn answer(engine: &Engine, connection: Connection, request: http::Request<
     let target = routed.target();
     let request = bind(routed, &head, &body);
     let target = if target.is_empty() { request.basic().map(|basic| basic.user).unwrap_or_default() } else { target };
-    let End { result, telling } = engine.call(request, target).await;
+    let End { result, delivery } = engine.call(request, target).await;
     let (response, text) = match &result {
         Ok(answer) => written(answer),
         Err(refused) => (refusal(refused, &base, engine), refused.json(&base).to_string()),
     };
-    given(telling, response, &text, &Place { connection: &connection, stopping: &engine.stopping }).await
+    given(delivery, response, &text, &Place { connection: &connection, stopping: &engine.stopping }).await
 }
 
 fn header<'a>(head: &'a Parts, name: &HeaderName) -> &'a str {

@@ -14,7 +14,7 @@ use super::refusal::Refusal;
 use super::request::Request;
 use super::state::{Answer, State};
 use crate::connections::Connection;
-use crate::http_faults::{Aim, Effect, Fault, Telling};
+use crate::http_faults::{Aim, Delivery, Effect, Fault};
 use crate::responses::{Place, document, given};
 use crate::scripted::Script;
 
@@ -122,8 +122,8 @@ pub(super) async fn serve(
     if let Err(refusal) = &result {
         add_headers(response.headers_mut(), refusal, &request, &head.headers);
     }
-    let telling = effect.map_or(Telling::Whole, Effect::telling);
-    given(telling, response, &body.to_string(), &Place { connection: &connection, stopping: &shared.stopping }).await
+    let delivery = effect.map_or(Delivery::Whole, Effect::delivery);
+    given(delivery, response, &body.to_string(), &Place { connection: &connection, stopping: &shared.stopping }).await
 }
 
 fn add_headers(headers: &mut HeaderMap, refusal: &Refusal, request: &Request, sent: &HeaderMap) {

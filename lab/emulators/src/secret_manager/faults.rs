@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::method::Method;
 use super::status::{Code, Status};
-use crate::scripted::{Occasions, PLACE, ParseFaultError, Parts, Scripted, duration_of, duration_text};
+use crate::scripted::{PLACE, ParseFaultError, Parts, Repetition, Scripted, duration_of, duration_text};
 
 /// A fault, written `METHOD[ in PROJECT]:EFFECT[*N][@K]`.
 ///
@@ -40,7 +40,7 @@ pub struct Fault {
     method: Option<Method>,
     project: Option<String>,
     effect: Effect,
-    occasions: Occasions,
+    repetition: Repetition,
 }
 
 /// The target of a call.
@@ -92,7 +92,7 @@ impl fmt::Display for Fault {
         if let Some(project) = &self.project {
             write!(formatter, "{PLACE}{project}")?;
         }
-        write!(formatter, ":{}{}", self.effect, self.occasions)
+        write!(formatter, ":{}{}", self.effect, self.repetition)
     }
 }
 
@@ -105,8 +105,8 @@ impl Scripted for Fault {
             && self.project.as_ref().is_none_or(|wanted| *wanted == call.project)
     }
 
-    fn occasions(&self) -> Occasions {
-        self.occasions
+    fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     fn effect(&self) -> &Effect {
@@ -115,9 +115,9 @@ impl Scripted for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let Parts { target, place, effect, occasions } = Parts::of(text, "method")?;
+    let Parts { target, place, effect, repetition } = Parts::of(text, "method")?;
     let project = place.map(str::to_owned);
-    Ok(Fault { method: method_named(target)?, project, effect: effect_named(effect)?, occasions })
+    Ok(Fault { method: method_named(target)?, project, effect: effect_named(effect)?, repetition })
 }
 
 fn method_named(name: &str) -> Result<Option<Method>, String> {

@@ -45,7 +45,7 @@ pub(crate) struct SecretManagerArguments {
     /// Write the token that requests need here instead of into a temporary directory
     #[arg(long, value_name = "FILE")]
     pub(crate) write_token: Option<PathBuf>,
-    /// A failure to play, such as `addVersion:unavailable*2`, `*:hang@3` or `createSecret:commit-then-timeout`;
+    /// A scripted fault, such as `addVersion:unavailable*2`, `*:hang@3` or `createSecret:commit-then-timeout`;
     /// may be given several times
     #[arg(long, value_name = "METHOD[ in PROJECT]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<Fault>,
@@ -77,7 +77,7 @@ pub(crate) struct KeyVaultArguments {
     /// Write `ca.pem` and `assertion` into this directory instead of a temporary one; made if it is not there
     #[arg(long, value_name = "DIR")]
     pub(crate) write_files: Option<PathBuf>,
-    /// A failure to play, such as `setSecret:throttled(retry-after=2s)*2`, `*:hang@3` or `setSecret:commit-then-cut`;
+    /// A scripted fault, such as `setSecret:throttled(retry-after=2s)*2`, `*:hang@3` or `setSecret:commit-then-cut`;
     /// may be given several times
     #[arg(long, value_name = "OPERATION[ in SECRET]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<emulators::key_vault::Fault>,
@@ -112,7 +112,7 @@ pub(crate) struct QuayArguments {
     /// A team of the organization; may be given several times. Without it there is `pullers`
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Vec<String>,
-    /// A failure to play, such as `createOrgRobot:throttled(retry-after=2s)*2` or `issueToken:hang@3`; may be given several
+    /// A scripted fault, such as `createOrgRobot:throttled(retry-after=2s)*2` or `issueToken:hang@3`; may be given several
     /// times
     #[arg(long, value_name = "OPERATION[ in TARGET]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<emulators::quay::Fault>,
@@ -139,7 +139,7 @@ pub(crate) struct KubernetesArguments {
     /// may be given several times
     #[arg(long, value_name = "IMAGE=PROGRAM", value_parser = image_and_program)]
     pub(crate) run_pods: Vec<(String, PathBuf)>,
-    /// A failure to play, such as `patch/secrets:429(retry-after=1s)*2` or `watch/jobs:cut`; may be given several times
+    /// A scripted fault, such as `patch/secrets:429(retry-after=1s)*2` or `watch/jobs:cut`; may be given several times
     #[arg(long, value_name = "VERB/RESOURCE[ in NAMESPACE]:EFFECT[*TIMES][@CALL]")]
     pub(crate) fault: Vec<emulators::kubernetes::Fault>,
 }

@@ -167,7 +167,7 @@ impl Story<'_> {
     /// Has the fleet plane apply the pull secret, pulls with it as a node, and waits for the evidence of adoption.
     async fn adopted(&self, credential: &Credential, printer: &Printer) -> anyhow::Result<InUse> {
         let (id, generation) = (credential.id, credential.record.generation);
-        self.world.play_all(generation).await?;
+        self.world.report_all(generation).await?;
         self.world.until_available(generation).await?;
         printer.note(&format!(
             "the adapter reports Available=True: its Job has stored and applied generation {generation}"

@@ -1,4 +1,4 @@
-//! The demo's view of the fleet plane: it plays the other adapters and reads every place.
+//! The demo's view of the fleet plane: it reports as the other adapters and reads every place.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::fleet::Clients;
-use crate::others::{Others, members};
-pub(super) use crate::said::AFTER;
-use crate::said::{BEFORE, Said};
+pub(super) use crate::peer_state::AFTER;
+use crate::peer_state::{BEFORE, PeerState};
+use crate::peers::{Peers, members};
 use crate::store::StorePlace;
 
 /// The story's cluster.
@@ -40,7 +40,7 @@ const CALL: Duration = Duration::from_secs(5);
 
 /// Everything around the story.
 pub(super) struct World<'a> {
-    others: Others<'a>,
+    peers: Peers<'a>,
     store: AnyStore,
     store_name: &'static str,
     secret: SecretId,
@@ -51,7 +51,7 @@ impl<'a> World<'a> {
     pub(super) async fn of(clients: &'a Clients, place: &StorePlace) -> anyhow::Result<Self> {
         let digest_key = std::fs::read(&clients.digest_key).context("cannot read the digest key")?;
         Ok(Self {
-            others: Others::new(clients),
+            peers: Peers::new(clients),
             store: AnyStore::connect(&store_settings(place)?, None).await?,
             store_name: place.name(),
             secret: names::secret_name(&CLUSTER.parse()?).parse()?,
@@ -74,7 +74,7 @@ impl<'a> World<'a> {
     }
 
     fn calls(&self) -> Calls<'_> {
-        self.others.calls()
+        self.peers.calls()
     }
 
     /// Looks until there is something to see.
@@ -107,7 +107,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) async fn create(&self, spec: &Value) -> anyhow::Result<Resource> {
-        self.others.create(CLUSTER, NAME, spec).await
+        self.peers.create(CLUSTER, NAME, spec).await
     }
 
     pub(super) async fn patch(&self, spec: &Value) -> anyhow::Result<Resource> {
@@ -135,42 +135,41 @@ impl<'a> World<'a> {
 
     /// Makes what placement makes.
     pub(super) async fn place(&self) -> anyhow::Result<()> {
-        self.others.clients.cluster.ensure_namespace(NAMESPACE).await?;
+        self.peers.clients.cluster.ensure_namespace(NAMESPACE).await?;
         Ok(())
     }
 
     /// Reports as another adapter that it is done.
-    pub(super) async fn play(&self, adapter: &str, generation: Generation) -> anyhow::Result<()> {
-        self.others.report(adapter, CLUSTER, generation, Said::Done).await
+    pub(super) async fn report_as(&self, adapter: &str, generation: Generation) -> anyhow::Result<()> {
+        self.peers.report(adapter, CLUSTER, generation, PeerState::Done).await
     }
 
-    /// The same of all others.
-    pub(super) async fn play_all(&self, generation: Generation) -> anyhow::Result<()> {
+    /// Reports for all other adapters that they are done.
+    pub(super) async fn report_all(&self, generation: Generation) -> anyhow::Result<()> {
         for adapter in BEFORE.into_iter().chain([AFTER]) {
-            self.play(adapter, generation).await?;
+            self.report_as(adapter, generation).await?;
         }
         Ok(())
     }
 
-    /// Reports for all others that nothing of theirs is left.
+    /// Reports for all other adapters that nothing of theirs is left.
     pub(super) async fn finalize_all(&self, generation: Generation) -> anyhow::Result<()> {
         for adapter in BEFORE.into_iter().chain([AFTER]) {
-            self.others.report(adapter, CLUSTER, generation, Said::Finalized).await?;
+            self.peers.report(adapter, CLUSTER, generation, PeerState::Finalized).await?;
         }
         Ok(())
     }
 
     /// Publishes an event for the cluster, as the Sentinel does.
-    pub(super) async fn announce(&self, generation: Generation) -> anyhow::Result<()> {
-        self.others.announce(CLUSTER, generation).await
+    pub(super) async fn publish(&self, generation: Generation) -> anyhow::Result<()> {
+        self.peers.publish(CLUSTER, generation).await
     }
 
     /// Deletes the Kubernetes Secret, as a user with kubectl would.
     pub(super) async fn delete_secret(&self) -> anyhow::Result<()> {
         let key = secret_key()?;
-        let seen =
-            self.others.clients.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
-        self.others.clients.cluster.delete_secret(&key, &seen, false).await?;
+        let seen = self.peers.clients.cluster.find_secret(&key).await?.context("the Kubernetes Secret is not there")?;
+        self.peers.clients.cluster.delete_secret(&key, &seen, false).await?;
         Ok(())
     }
 
@@ -181,7 +180,7 @@ impl<'a> World<'a> {
 
     /// The content of the Kubernetes Secret; `None` if there is none.
     pub(super) async fn applied_content(&self) -> anyhow::Result<Option<SecretSlice<u8>>> {
-        Ok(self.others.clients.cluster.find_secret(&secret_key()?).await?.and_then(|seen| seen.content))
+        Ok(self.peers.clients.cluster.find_secret(&secret_key()?).await?.and_then(|seen| seen.content))
     }
 
     /// The digest of what a version holds; `None` if it holds nothing.

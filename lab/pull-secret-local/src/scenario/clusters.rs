@@ -1,6 +1,6 @@
 //! The clusters of the scenario `on-call-50`, and the fault of each.
 
-use crate::said::{BEFORE, Said, namespace};
+use crate::peer_state::{BEFORE, PeerState, namespace};
 use crate::scripted::Faults;
 
 /// The namespace of the Secrets that clusters refer to.
@@ -44,7 +44,7 @@ pub(crate) enum Plant {
     /// An adapter before the pull secret's has not reported.
     Waiting { adapter: &'static str },
     /// An adapter before the pull secret's reports that it cannot work.
-    Blocked { adapter: &'static str, said: Said },
+    Blocked { adapter: &'static str, state: PeerState },
     /// The Secret that it refers to holds a placeholder.
     InvalidPullSecret,
     /// It refers to a Secret that does not exist.
@@ -64,7 +64,7 @@ pub(crate) enum Plant {
 /// The clusters that have a fault, by their numbers.
 const PLANTED: [(usize, Plant); 22] = [
     (3, Plant::Store { method: "createSecret", effect: "iam-denied" }),
-    (5, Plant::Blocked { adapter: "validation", said: NOT_VALID }),
+    (5, Plant::Blocked { adapter: "validation", state: NOT_VALID }),
     (7, Plant::Store { method: "addVersion", effect: "quota-exceeded" }),
     (9, Plant::Waiting { adapter: "placement" }),
     (11, Plant::UnmanagedStored),
@@ -76,7 +76,7 @@ const PLANTED: [(usize, Plant); 22] = [
     (26, Plant::UnmanagedSecret),
     (28, Plant::SecretPruned),
     (30, Plant::Store { method: "addVersion", effect: "quota-exceeded" }),
-    (33, Plant::Blocked { adapter: "validation", said: NOT_VALID }),
+    (33, Plant::Blocked { adapter: "validation", state: NOT_VALID }),
     (34, Plant::Refused { message: OVER_QUOTA }),
     (36, Plant::NoReferencedSecret),
     (41, Plant::Store { method: "getSecret", effect: "hang" }),
@@ -87,8 +87,8 @@ const PLANTED: [(usize, Plant); 22] = [
     (52, Plant::DeletionDenied),
 ];
 
-const NOT_VALID: Said =
-    Said::Blocked { reason: "ServiceAccountMissing", message: "the node pool's service account does not exist" };
+const NOT_VALID: PeerState =
+    PeerState::Blocked { reason: "ServiceAccountMissing", message: "the node pool's service account does not exist" };
 const OVER_QUOTA: &str =
     "exceeded quota: objects, requested: count/secrets=1, used: count/secrets=40, limited: count/secrets=40";
 const NOT_ADMITTED: &str =
@@ -132,11 +132,11 @@ pub(crate) fn faults() -> anyhow::Result<Faults> {
 
 impl Planned {
     /// The reports of the adapters that come before the pull secret's.
-    pub(crate) fn before(&self) -> impl Iterator<Item = (&'static str, Said)> {
+    pub(crate) fn before(&self) -> impl Iterator<Item = (&'static str, PeerState)> {
         BEFORE.into_iter().filter_map(|adapter| match self.plant {
             Plant::Waiting { adapter: waits } if waits == adapter => None,
-            Plant::Blocked { adapter: blocked, said } if blocked == adapter => Some((adapter, said)),
-            _ => Some((adapter, Said::Done)),
+            Plant::Blocked { adapter: blocked, state } if blocked == adapter => Some((adapter, state)),
+            _ => Some((adapter, PeerState::Done)),
         })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kubernetes::resources::Resource;
 
-/// The version whose behaviour is played.
+/// The version whose behaviour is emulated.
 pub(super) const MINOR: &str = "37";
 
 /// The query parameters of writes.
