@@ -164,7 +164,7 @@ def cluster(name, **spec):
 
 
 def authorization(folder, issuer):
-    """C1, M1, M2, B5: nobody diverts, reads or forges without a grant."""
+    """Nobody diverts, reads or forges without a grant."""
     with server(folder, authenticated(issuer)) as (api, *_):
         one = f"{api}{API}/clusters/cls-1"
         status, text = call("POST", f"{api}{API}/clusters", cluster("cls-1"), issuer.token("owner"))
@@ -172,17 +172,17 @@ def authorization(folder, issuer):
         spec = json.loads(call("GET", one, token=issuer.token("writer"))[1])["spec"]
         spec["gcp"]["projectId"] = "attacker-project"
         status, text = call("PATCH", one, {"spec": spec}, issuer.token("writer"))
-        check("C1: redirect a pull secret by a PATCH that keeps the mark", status == 403, f"{status}")
+        check("redirect a pull secret by a PATCH that keeps the mark", status == 403, f"{status}")
         status, text = call("GET", f"{one}?include=pullSecret", token=issuer.token("owner"))
-        check("C1: read a pull secret without the right", status == 403 and WORD not in text, f"{status}")
+        check("read a pull secret without the right", status == 403 and WORD not in text, f"{status}")
         stranger = issuer.token("system:serviceaccount:clusters-x:default")
         report = {"adapter": "placement", "observed_generation": 1, "observed_time": "2026-01-01T00:00:00Z", "conditions": []}
         attempts = [("GET", one, None), ("PATCH", one, {"spec": spec}), ("DELETE", one, None),
                     ("POST", f"{one}/force-delete", {"reason": "x"}), ("PUT", f"{one}/statuses", report)]
         seen = [call(method, url, body, stranger)[0] for method, url, body in attempts]
-        check("C1: read, change, delete, force-delete, report with a token of any Pod", set(seen) == {403}, seen)
+        check("read, change, delete, force-delete, report with a token of any Pod", set(seen) == {403}, seen)
         status, _ = call("PUT", f"{one}/statuses", report, issuer.token("adapter"))
-        check("C1: an adapter reports as placement", status == 403, f"{status}")
+        check("an adapter reports as placement", status == 403, f"{status}")
         specs = [{"pullSecret": json.loads(DOCUMENT)}, {"pullSecret": {"Data": DOCUMENT}}, {"pullSecret": {"value": DOCUMENT}},
                  {"pullSecret": {".dockerconfigjson": DOCUMENT}}, {"pull_secret": {"data": DOCUMENT}},
                  {"gcp": {"projectId": "p-12345", "pullSecret": {"data": DOCUMENT}}}, {"note": DOCUMENT}]
@@ -190,16 +190,16 @@ def authorization(folder, issuer):
                    for number, spec in enumerate(specs)]
         seen = [status for status, _ in answers]
         is_quoted = any(WORD in text for _, text in answers)
-        check("H4: have a credential stored in clear", set(seen) == {400} and not is_quoted, seen)
+        check("have a credential stored in clear", set(seen) == {400} and not is_quoted, seen)
         database = b"".join(path.read_bytes() for path in folder.glob("hyperfleet.db*"))
-        check("H4: find the password in the database's files", WORD.encode() not in database, f"{len(database)} bytes searched")
+        check("find the password in the database's files", WORD.encode() not in database, f"{len(database)} bytes searched")
     with server(folder, authenticated(issuer, more=", reader_token_file: token")) as (api, _, _, process):
         code = process.poll()
-        check("M1: a reader's token beside authentication", code == 2, f"the server ends with {code}")
+        check("a reader's token beside authentication", code == 2, f"the server ends with {code}")
 
 
 def tenants(folder, issuer):
-    """M8, M9: a tenant sees nothing of another one, and a position of before a restore is not resumed."""
+    """A tenant sees nothing of another one, and a position of before a restore is not resumed."""
     grants = [f'    - {{issuer: "{ISSUER}", subject: gateway, kinds: ["*"], verbs: ["*"], reports_as: ["*"], force_deletes: true}}',
               f'    - {{issuer: "{ISSUER}", subject: sentinel, kinds: ["*"], verbs: [get, list, watch], all_tenants: true}}']
     isolated = 'server:\n  proxies: [127.0.0.1]\n  tenant: {enabled: true, dimensions: [{header: X-Org, key: org, required: true}]}'
@@ -216,22 +216,22 @@ def tenants(folder, issuer):
         seen = [call(method, one + path, body, token, mine) for method, path, body in attempts]
         alike = [call(method, missing + path, body, token, mine)[0] for method, path, body in attempts]
         is_hidden = [status for status, _ in seen] == alike == [404] * len(attempts) and not any(WORD in text for _, text in seen)
-        check("M9: read, change and delete another tenant's cluster", is_hidden, alike)
+        check("read, change and delete another tenant's cluster", is_hidden, alike)
         searches = ["", "?search=" + urllib.request.quote("name != 'x' or name = 'x'"), "?search=" + urllib.request.quote(f"spec.word = '{WORD}'")]
         seen = [json.loads(call("GET", clusters + search, None, token, mine)[1])["total"] for search in searches]
-        check("M9: find another tenant's cluster by a search", seen == [0, 0, 0], seen)
+        check("find another tenant's cluster by a search", seen == [0, 0, 0], seen)
         status, _ = call("POST", clusters, {**body, "id": "cls-9"}, token, mine)
-        check("M9: ask for an id to learn whether it is taken", status == 403, status)
+        check("ask for an id to learn whether it is taken", status == 403, status)
         seen = [call("GET", clusters, None, token)[0], call("POST", clusters, body, token)[0]]
-        check("M9: leave out the tenant", seen == [403, 403], seen)
+        check("leave out the tenant", seen == [403, 403], seen)
         total = json.loads(call("GET", clusters, token=issuer.token("sentinel"))[1])["total"]
         assert total == 1, total
         status, _ = call("GET", f"{clusters}?watch=true&resource_version=0badc0de-1", token=issuer.token("sentinel"))
-        check("M8: resume a change stream of before a restore", status == 410, status)
+        check("resume a change stream of before a restore", status == 410, status)
 
 
 def stalls(folder, issuer):
-    """H1, H2, H5, H6: strangers and slow clients stop nobody."""
+    """Strangers and slow clients stop nobody."""
     with server(folder, authenticated(issuer), files=256) as (api, health, metrics, _):
         address = ("127.0.0.1", int(api.rsplit(":", 1)[1]))
         first = [b"", b"P", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
@@ -243,7 +243,7 @@ def stalls(folder, issuer):
             held.append(one)
         targets = [f"{health}/healthz", f"{health}/readyz", f"{metrics}/metrics", f"{api}{API}/clusters"]
         seen = [call("GET", url, token=issuer.token("owner"), wait=10)[0] for url in targets]
-        check("H1: 300 silent connections with 256 descriptors", seen == [200] * 4, seen)
+        check("300 silent connections with 256 descriptors", seen == [200] * 4, seen)
         for one in held:
             one.close()
         token = issuer.token("owner")
@@ -256,7 +256,7 @@ def stalls(folder, issuer):
         seen = [call("GET", f"{api}{API}/clusters", token=token, wait=20)[0] for _ in range(20)]
         took = time.monotonic() - began
         issuer.hangs.clear()
-        check("H2: unknown keys while the issuer hangs", seen == [200] * 20 and took < 10, f"20 reads in {took:.1f} s")
+        check("unknown keys while the issuer hangs", seen == [200] * 20 and took < 10, f"20 reads in {took:.1f} s")
     with server(folder, "server: {max_body: 1048576}\nentities: [{kind: Cluster, plural: clusters, required_adapters: []}]\n") as (api, health, _, process):
         status, text = call("POST", f"{api}{API}/clusters", {"kind": "Cluster", "id": "big", "name": "big", "spec": {"note": "a" * 900_000}})
         assert status == 201, text
@@ -264,7 +264,7 @@ def stalls(folder, issuer):
                                      "conditions": [], "data": {"x": "y" * size}}
         seen = {call("PUT", f"{api}{API}/clusters/big/statuses", report(f"a-{number}", 950_000))[0] for number in range(5)}
         seen |= {call("PUT", f"{api}{API}/clusters/big/statuses", report(f"b-{number}", 60_000))[0] for number in range(40)}
-        check("H5: grow a resource by reports", 413 in seen and 400 in seen and not seen & {500, 503}, sorted(seen))
+        check("grow a resource by reports", 413 in seen and 400 in seen and not seen & {500, 503}, sorted(seen))
         pattern = "%" + "a" * 3_900 + "b"
         search = urllib.request.quote(f"spec.note like '{pattern}'")
         for _ in range(8):
@@ -274,7 +274,7 @@ def stalls(folder, issuer):
         began = time.monotonic()
         seen = [call("GET", f"{api}{API}/clusters/big")[0], call("GET", f"{health}/healthz")[0]]
         took = time.monotonic() - began
-        check("H6: eight searches that are quadratic in the text", seen == [200, 200] and took < 10, f"{seen} after {took:.1f} s")
+        check("eight searches that are quadratic in the text", seen == [200, 200] and took < 10, f"{seen} after {took:.1f} s")
         for number in range(200):
             call("POST", f"{api}{API}/clusters", {"kind": "Cluster", "id": f"c-{number}", "name": f"c-{number}", "spec": {"note": "b" * 21_000}})
         readers = []
@@ -286,20 +286,20 @@ def stalls(folder, issuer):
         time.sleep(2)
         memory = next(line for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines() if "VmRSS" in line)
         used = int(memory.split()[1]) // 1024
-        check("H5: ten readers of changes that read nothing", used < 256, f"{used} MiB resident")
+        check("ten readers of changes that read nothing", used < 256, f"{used} MiB resident")
 
 
 def keys(folder, issuer):
-    """H10: a key that is still needed cannot be withdrawn, and one that is not can."""
+    """A key that is still needed cannot be withdrawn, and one that is not can."""
     (folder / "second").write_bytes(os.urandom(32))
     with server(folder, authenticated(issuer, "[{id: two, file: second}]")) as (_, _, _, process):
-        check("H10: withdraw a key that is used", process.poll() == 2, f"the server ends with {process.poll()}")
+        check("withdraw a key that is used", process.poll() == 2, f"the server ends with {process.poll()}")
     (folder / "config.yaml").write_text(authenticated(issuer, "[{id: two, file: second}, {id: one, file: key}]"))
     command = [PROGRAMS / "pull-secret", "api", "rekey", "--config", "config.yaml"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     with server(folder, authenticated(issuer, "[{id: two, file: second}]")) as (api, _, _, process):
         status, _ = call("GET", f"{api}{API}/clusters/cls-1", token=issuer.token("owner"))
-        check("H10: an old key that is needed for ever", done.returncode == 0 and status == 200, f"after rekey {status}")
+        check("an old key that is needed for ever", done.returncode == 0 and status == 200, f"after rekey {status}")
 
 
 @contextlib.contextmanager
@@ -343,7 +343,7 @@ def credentials(path):
 
 
 def lives(folder):
-    """H3, H7, H8, C2: clusters take nothing from each other, and leave nothing behind."""
+    """Clusters take nothing from each other, and leave nothing behind."""
     log = []
     with fleet(folder, log) as ready:
         api, store = ready["api"], ready["secret_manager"]
@@ -358,14 +358,14 @@ def lives(folder):
             others(api, kubernetes, name, 1)
         for name in ("moved", "again"):
             until(lambda: available(api, name)[1] == "True", f"{name} is available")
-        # H8: a move, then a deletion.
+        # A move, then a deletion.
         spec = cluster("moved", gcp={"projectId": "other-project"})["spec"]
         assert call("PATCH", f"{api}{API}/clusters/moved", {"spec": spec})[0] == 200
         others(api, kubernetes, "moved", 2)
         until(lambda: available(api, "moved")[:2] == (2, "True"), "the moved cluster is available")
         until(lambda: not stored("victim-project", "moved"), "the former project has no copy")
-        check("H8: a credential stays in the former project", stored("other-project", "moved"), "the former project has none")
-        # H7: the same id again, with another document, before the adapter could clean up.
+        check("a credential stays in the former project", stored("other-project", "moved"), "the former project has none")
+        # The same id again, with another document, before the adapter could clean up.
         call("DELETE", f"{api}{API}/clusters/again")
         call("POST", f"{api}{API}/clusters/again/force-delete", {"reason": "test"})
         until(lambda: call("GET", f"{api}{API}/clusters/again")[0] == 404, "the cluster is gone")
@@ -376,9 +376,9 @@ def lives(folder):
         seen = until(lambda: (found := available(api, "again"))[2] in ("DifferentIncarnation", "SecretStored") and found, "the report")
         payload = json.loads(call("GET", url, token=token)[1]).get("payload", {}).get("data", "")
         is_its_own = "other.example.com" in base64.b64decode(payload).decode()
-        check("H7: a recreated cluster quietly keeps the former owner's credentials",
+        check("a recreated cluster quietly keeps the former owner's credentials",
               is_its_own if seen[1] == "True" else seen[2] == "DifferentIncarnation", seen[2])
-        # H3: another tenant's Secret.
+        # Another tenant's Secret.
         secret = {"metadata": {"name": "theirs"}, "type": "kubernetes.io/dockerconfigjson",
                   "data": {".dockerconfigjson": base64.b64encode(DOCUMENT.encode()).decode()}}
         namespace = "hyperfleet-pull-secret"
@@ -390,14 +390,14 @@ def lives(folder):
         others(api, kubernetes, "thief", 1)
         seen = until(lambda: (found := available(api, "thief")) and (found[1] == "True" or "namespace" in found[3]) and found, "the report")
         is_safe = seen[1] != "True" and not stored("thief-project", "thief")
-        check("H3: use another tenant's Secret", is_safe, seen[3])
-        # C2: a web page's simple request.
+        check("use another tenant's Secret", is_safe, seen[3])
+        # A web page's simple request.
         headers = {"Content-Type": "text/plain", "Origin": "https://evil.example"}
         config = {"metadata": {"name": "evil"}, "data": {"config": "exec: sh"}}
         status, _ = call("POST", f"{kubernetes['url']}/api/v1/namespaces/default/configmaps", json.dumps(config).encode(), headers=headers)
-        check("C2: a web page writes to the emulator of Kubernetes", status in (401, 403, 415), f"{status}")
+        check("a web page writes to the emulator of Kubernetes", status in (401, 403, 415), f"{status}")
         status, _ = call("GET", f"{store}/v1/projects/victim-project/secrets", headers={"Host": "evil.example"}, token=token)
-        check("C2: a rebound name reaches the emulator of Secret Manager", status in (400, 403, 421), f"{status}")
+        check("a rebound name reaches the emulator of Secret Manager", status in (400, 403, 421), f"{status}")
     is_quoted = any(WORD in line or base64.b64encode(WORD.encode()).decode().rstrip("=") in line for line in log)
     check("find the password in the log", len(log) > 50 and not is_quoted, f"{len(log)} lines searched")
 

@@ -248,7 +248,21 @@ fn architecture(root: &Path, texts: &[SourceFile]) -> anyhow::Result<Vec<String>
             }
         }
     }
+    breaches.extend(out_of_order(&map.text));
     Ok(breaches)
+}
+
+/// The crates of the code map that stand above one that they depend on.
+fn out_of_order(map: &str) -> Vec<String> {
+    let row = |name: &str| map.lines().position(|line| line.starts_with(&format!("| `{name}` |")));
+    let mut breaches = Vec::new();
+    for (name, dependencies) in DIRECTION {
+        let is_above = |dependency: &&&str| row(name).is_some_and(|row_of_name| row(dependency) > Some(row_of_name));
+        for dependency in dependencies.iter().filter(is_above) {
+            breaches.push(format!("ARCHITECTURE.md: `{name}` stands above `{dependency}`, which it depends on"));
+        }
+    }
+    breaches
 }
 
 #[cfg(test)]
@@ -277,6 +291,14 @@ mod tests {
         assert_eq!(source(&file("crates/a/src/b.rs", &long)).len(), 1);
         assert_eq!(source(&file("crates/a/tests/b.rs", &long)).len(), 0);
         assert_eq!(source(&file("crates/a/src/main.rs", &"//! Long.\n".repeat(61))).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_above_its_dependency_is_found() {
+        let ordered = "| `daemon` | ... |\n| `database` | ... |\n";
+        assert_eq!(out_of_order(ordered), Vec::<String>::new());
+        let reversed = "| `database` | ... |\n| `daemon` | ... |\n";
+        assert_eq!(out_of_order(reversed), ["ARCHITECTURE.md: `database` stands above `daemon`, which it depends on"]);
     }
 
     #[test]

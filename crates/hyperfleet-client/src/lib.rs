@@ -17,6 +17,14 @@
 //! ```
 //!
 //! [`Client::watch`] delivers every change, through the API's change stream if it has one, otherwise by polling.
+//!
+//! | invariant | test in `tests/client` |
+//! |---|---|
+//! | Only idempotent calls are repeated, and never beyond the budget. | `what_may_not_be_done_twice_is_not_tried_again`, `a_wait_longer_than_the_budget_is_not_begun` |
+//! | No body is quoted that is not a problem. | `no_answer_s_body_is_quoted_unless_it_is_a_problem` |
+//! | A watch resumes where it was, and lists again where it cannot. | `changes_come_as_they_happen_and_after_a_cut_go_on`, `a_version_that_is_too_old_starts_over` |
+//! | A list names each resource once, whatever is created or deleted meanwhile. | `what_is_created_meanwhile_is_found_and_nothing_comes_twice` |
+//! | A token is sent in clear text to loopback or a host that settings name only, and nothing without it. | `a_token_is_sent_in_clear_text_to_a_named_host_only`, `nothing_is_sent_without_the_token` |
 
 mod calls;
 mod client;

@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Api(Box<ApiArguments>),
     /// Watch the fleet and publish an event for each resource that must be reconciled now
     ///
-    /// Flags come before variables, variables before the configuration file. HyperFleet's keys and variables are heard. The
+    /// Flags come before variables, variables before the configuration file. HyperFleet's keys and variables are accepted. The
     /// log is on stdout, one JSON object a line.
     Sentinel(Box<SentinelArguments>),
     /// Reconcile the clusters of events: check preconditions, run the Job, report the result
@@ -180,17 +180,17 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunJobCommand {
-    /// Store a cluster's pull secret in Google Secret Manager and prove that it can be read back
+    /// Store a cluster's pull secret in a secret store and verify it by reading it back
     #[command(after_help = exit_codes(), long_about = RUN_JOB)]
     PullSecret(JobFlags),
 }
 
-const RUN_JOB: &str = "Store a cluster's pull secret in Google Secret Manager and prove that it can be read back
+const RUN_JOB: &str = "Store a cluster's pull secret in a secret store and verify it by reading it back
 
 A run that finds the newest version to hold the pull secret already writes nothing. A secret that is not this \
 cluster's is never touched. Flags come before environment variables; a blank value counts as missing. The log is on \
-stdout, one JSON object a line. In a cluster the identity comes from Workload Identity, on a workstation from \
-`gcloud auth application-default login`.";
+stdout, one JSON object a line. At Google the identity comes from Workload Identity in a cluster, and from \
+`gcloud auth application-default login` on a workstation.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {

@@ -37,13 +37,14 @@ pub(crate) async fn act(actions: Vec<Action>, cluster: &Cluster, caches: &Caches
             continue;
         }
         let (verb, kind) = action.label();
+        let message = if matches!(action, Action::Delete(_)) { "object deleted" } else { "object applied" };
         let done = match action {
             Action::Apply(managed) => apply(*managed, cluster, caches).await,
             Action::Delete(managed) => delete(*managed, cluster, caches).await,
         };
         metrics.applied(verb, kind, done.is_ok());
         match done {
-            Ok(()) => tracing::info!(operation = verb, kind, "done"),
+            Ok(()) => tracing::info!(operation = verb, kind, "{message}"),
             Err(error) => {
                 tracing::debug!(operation = verb, kind, "{error}");
                 applied.is_status_current &= !is_status;

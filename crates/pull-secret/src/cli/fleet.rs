@@ -150,7 +150,7 @@ pub(crate) struct ApiFlags {
     #[arg(
         long,
         value_name = "URL",
-        help = "Where the HyperFleet API is [env: HYPERFLEET_API_BASE_URL] [default: http://localhost:8000]"
+        help = "Address of the HyperFleet API [env: HYPERFLEET_API_BASE_URL] [default: http://localhost:8000]"
     )]
     pub(crate) api: Option<String>,
     #[arg(

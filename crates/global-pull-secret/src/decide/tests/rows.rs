@@ -1,4 +1,4 @@
-//! The reference's behaviour tables (globalps §2.6, §5.1), each row with our outcome.
+//! The behaviour tables of the OpenShift controller, each row with the outcome here.
 
 use docker_config::merge::{ConflictPolicy, InvalidEntries};
 use fleet_model::names;
