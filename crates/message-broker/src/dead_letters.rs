@@ -28,9 +28,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Members of an event's data that are shown. Everything else may be anything.
 const SHOWN: [&str; 6] = ["id", "kind", "href", "generation", "owner_references", "reason"];
 
-/// The wish about a dead letter.
+/// The decision about a dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Disposition {
     /// It stays dead.
     Keep,
     /// It is published to the topic again, if it is an event.
@@ -74,7 +74,7 @@ impl Letters<'_> {
     /// The broker cannot be reached, or a dead letter cannot be published or deleted; it and those behind it stay dead letters.
     pub async fn walk(
         &self,
-        mut wish: impl FnMut(&Delivery) -> Wish,
+        mut disposition: impl FnMut(&Delivery) -> Disposition,
         mut each: impl FnMut(&Delivery, Fate),
     ) -> Result<bool, BrokerError> {
         let Self { broker, subscription, idle, stop } = *self;
@@ -84,25 +84,25 @@ impl Letters<'_> {
         let mut letters = broker.subscribe(&broker.dead_letters(subscription), consume, stop).await?;
         let (mut kept, mut replayed) = (Vec::new(), BTreeSet::new());
         while let Ok(Some(letter)) = timeout(idle, letters.next()).await {
-            match wish(&letter) {
-                Wish::Replay if letter.event().is_ok_and(|event| replayed.insert(event.id.clone())) => {
+            match disposition(&letter) {
+                Disposition::Replay if letter.event().is_ok_and(|event| replayed.insert(event.id.clone())) => {
                     let budget = Budget::new(PUBLISH_TIMEOUT, stop.clone());
                     broker.send(&subscription.topic, &revived(letter.message()), &budget).await?;
                     each(&letter, Fate::Replayed);
                     letter.ack().await?;
                 }
-                Wish::Drop => {
+                Disposition::Drop => {
                     each(&letter, Fate::Dropped);
                     letter.ack().await?;
                 }
-                Wish::Keep | Wish::Replay => {
+                Disposition::Keep | Disposition::Replay => {
                     each(&letter, Fate::Kept);
                     kept.push(letter);
                 }
             }
         }
         let is_whole = kept.len() < usize::from(HELD);
-        // A look is no delivery: a back-off would grow with each. What cannot be returned is delivered again anyway.
+        // Reading it is no delivery: a back-off would grow with each. What cannot be returned is delivered again anyway.
         let returned = kept.into_iter().map(|letter| letter.postpone(Duration::ZERO));
         let _results = timeout(DRAIN_TIMEOUT, join_all(returned)).await;
         let _undrained = letters.drain(DRAIN_TIMEOUT).await;

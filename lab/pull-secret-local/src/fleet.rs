@@ -306,12 +306,12 @@ impl Start<'_> {
         daemon::file::replace(&kubeconfig, server.kubeconfig().as_bytes())?;
         self.listeners.insert("kubernetes", server.address());
         self.parts.start("cluster", |stop| async move {
-            let telling = tokio::spawn(crate::jobs::log(lines));
+            let logging = tokio::spawn(crate::jobs::log(lines));
             tokio::select! {
                 () = stop.cancelled() => server.shutdown().await,
                 () = server.stopped() => bail!("the emulator has stopped"),
             }
-            telling.abort();
+            logging.abort();
             Ok(())
         });
         Ok(kubeconfig)

@@ -44,7 +44,7 @@ pub struct Up {
 }
 
 /// Maximum time of a wait, on a busy machine. A third attempt of the adapter waits for two minutes by itself.
-const PATIENCE: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Plays everybody but the pull secret's adapter.
 #[derive(Clone)]
@@ -335,7 +335,7 @@ impl Player {
             }
             panic!("the watch has ended")
         };
-        match tokio::time::timeout(PATIENCE, waiting).await {
+        match tokio::time::timeout(TIMEOUT, waiting).await {
             Ok(resource) => *resource,
             Err(tokio::time::error::Elapsed { .. }) => {
                 panic!("waited in vain for {id}; the adapter's last word: {last:?}")
@@ -369,7 +369,7 @@ impl Player {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+        tokio::time::timeout(TIMEOUT, waiting).await.unwrap();
     }
 }
 

@@ -118,7 +118,7 @@ impl Broken {
         self.0.lock().unwrap().insert(node.to_owned());
     }
 
-    pub(crate) fn mends(&self, node: &str) {
+    pub(crate) fn repair(&self, node: &str) {
         self.0.lock().unwrap().remove(node);
     }
 

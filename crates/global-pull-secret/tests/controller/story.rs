@@ -207,7 +207,7 @@ async fn a_rolling_change_stops_at_a_node_that_does_not_follow(#[case] kind: Kin
     })
     .await;
     for node in ["node-000", "node-001", "node-002"] {
-        rig.broken.mends(node);
+        rig.broken.repair(node);
     }
     rig.add("r.io=3").await;
     rig.deploys("q.io=1 r.io=3").await;

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::rig::{Part, Subject, budget, collect, eager, event, id, next, publish, publish_many, subscribe, within};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) async fn a_drain_waits_for_what_is_out(subject: &Subject) {
     let (broker, subscription) = (subject.broker(), subject.subscription("a"));
@@ -19,7 +19,7 @@ pub(crate) async fn a_drain_waits_for_what_is_out(subject: &Subject) {
         out.push(next(&mut deliveries).await);
     }
     let done: Vec<usize> = out.iter().map(|delivery| id(delivery).parse().unwrap()).collect();
-    let drain = tokio::spawn(deliveries.drain(PATIENCE));
+    let drain = tokio::spawn(deliveries.drain(TIMEOUT));
     for delivery in out {
         delivery.ack().await.unwrap();
     }
@@ -54,7 +54,7 @@ pub(crate) async fn a_stop_ends_the_deliveries(subject: &Subject) {
     let mut deliveries = broker.subscribe(&subscription, eager(2), &stop).await.unwrap();
     stop.cancel();
     assert!(within("the end", deliveries.next()).await.is_none());
-    within("the drain", deliveries.drain(PATIENCE)).await.unwrap();
+    within("the drain", deliveries.drain(TIMEOUT)).await.unwrap();
 }
 
 /// A listener that was there for a while costs the broker nothing afterwards: where topics without subscriptions are refused, this one
@@ -68,9 +68,9 @@ pub(crate) async fn a_temporary_subscription_leaves_nothing(subject: &Subject) {
     let mut deliveries = subscribe(&broker, &subscription, consume).await.unwrap();
     publish_many(&broker, &subscription.topic, 1..4).await;
     collect(&mut deliveries, 1..4).await;
-    within("the drain", deliveries.drain(PATIENCE)).await.unwrap();
+    within("the drain", deliveries.drain(TIMEOUT)).await.unwrap();
     if subject.part == Part::RabbitMq {
-        let published = broker.publish(&subscription.topic, &event("4"), &budget(PATIENCE)).await;
+        let published = broker.publish(&subscription.topic, &event("4"), &budget(TIMEOUT)).await;
         assert_eq!(published.unwrap_err().kind, ErrorKind::Unrouted);
     }
     // What was published meanwhile is not kept for the next one.

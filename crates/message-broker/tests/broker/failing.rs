@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleet_model::names::message::{DEAD_LETTER_REASON, DEAD_LETTER_SOURCE, WATERMILL_UUID};
-use message_broker::dead_letters::{self, Fate, Letters, Wish};
+use message_broker::dead_letters::{self, Disposition, Fate, Letters};
 use message_broker::{Consume, ErrorKind, Message, Subscription};
 
 use crate::rig::{Part, Subject, budget, eager, id, next, publish, subscribe, within};
@@ -254,7 +254,7 @@ pub(crate) async fn dead_letters_are_looked_at_and_deleted(subject: &Subject) {
         next(&mut deliveries).await.reject("an outage").await.unwrap();
     }
     let stop = tokio_util::sync::CancellationToken::new();
-    let look = async |wish: Wish| {
+    let look = async |disposition: Disposition| {
         let mut seen = Vec::new();
         let each = |letter: &message_broker::Delivery, fate| {
             let described = dead_letters::describe(letter);
@@ -262,17 +262,18 @@ pub(crate) async fn dead_letters_are_looked_at_and_deleted(subject: &Subject) {
             assert_eq!(described.get("id"), Some(&id(letter).into()));
             seen.push((id(letter), fate));
         };
-        let wish = |letter: &message_broker::Delivery| if id(letter) == "one" { wish } else { Wish::Keep };
+        let disposition =
+            |letter: &message_broker::Delivery| if id(letter) == "one" { disposition } else { Disposition::Keep };
         let letters =
             Letters { broker: &broker, subscription: &subscription, idle: Duration::from_secs(10), stop: &stop };
-        assert!(letters.walk(wish, each).await.unwrap());
+        assert!(letters.walk(disposition, each).await.unwrap());
         seen.sort_by(|one, other| one.0.cmp(&other.0));
         seen
     };
     let kept = |name: &str| (name.to_owned(), Fate::Kept);
-    assert_eq!(look(Wish::Keep).await, [kept("one"), kept("two")]);
-    assert_eq!(look(Wish::Drop).await, [("one".to_owned(), Fate::Dropped), kept("two")]);
-    assert_eq!(look(Wish::Keep).await, [kept("two")]);
+    assert_eq!(look(Disposition::Keep).await, [kept("one"), kept("two")]);
+    assert_eq!(look(Disposition::Drop).await, [("one".to_owned(), Fate::Dropped), kept("two")]);
+    assert_eq!(look(Disposition::Keep).await, [kept("two")]);
 }
 
 /// An event comes again as it was; what is no event stays a dead letter.
@@ -293,7 +294,7 @@ pub(crate) async fn dead_letters_are_replayed(subject: &Subject) {
     let each = |letter: &message_broker::Delivery, fate| fates.push((letter.event().is_ok(), fate));
     let idle = Duration::from_secs(10);
     let letters = Letters { broker: &broker, subscription: &subscription, idle, stop: &stop };
-    assert!(letters.walk(|_| Wish::Replay, each).await.unwrap());
+    assert!(letters.walk(|_| Disposition::Replay, each).await.unwrap());
     fates.sort_by_key(|(is_event, _)| *is_event);
     assert_eq!(fates, [(false, Fate::Kept), (true, Fate::Replayed)]);
 

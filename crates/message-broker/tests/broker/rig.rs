@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Longer than anything takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_mins(4);
+const TIMEOUT: Duration = Duration::from_mins(4);
 
 /// A broker is taken away from all cases at once: such a case has it for itself.
 static RABBITMQ: RwLock<()> = RwLock::const_new(());
@@ -168,7 +168,7 @@ fn absent(why: &str) {
 
 /// Waits for what must happen.
 pub(crate) async fn within<T>(what: &str, event: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, event).await.unwrap_or_else(|_elapsed| panic!("waited in vain for {what}"))
+    tokio::time::timeout(TIMEOUT, event).await.unwrap_or_else(|_elapsed| panic!("waited in vain for {what}"))
 }
 
 pub(crate) fn budget(time: Duration) -> Budget {
@@ -194,7 +194,7 @@ pub(crate) fn event(id: &str) -> Event {
 }
 
 pub(crate) async fn publish(broker: &Broker, topic: &Name, id: &str) {
-    let published = broker.publish(topic, &event(id), &budget(PATIENCE)).await;
+    let published = broker.publish(topic, &event(id), &budget(TIMEOUT)).await;
     published.unwrap_or_else(|error| panic!("{id}: {error}"));
 }
 

@@ -104,7 +104,7 @@ impl Rig {
         *self.mirror.fault.lock().unwrap() = Some(Fault { call, effect });
     }
 
-    fn mend(&self) {
+    fn repair(&self) {
         *self.mirror.fault.lock().unwrap() = None;
     }
 }
@@ -204,7 +204,7 @@ async fn a_mirror_that_fails_in_any_call_fails_the_run_after_the_first_store(
         assert_eq!(content(&rig.first).await, Some(pull_secret("b")), "call {call}");
         let details = details(&failed);
         assert_eq!((&details["secretVersion"], &details["mirror"]["secretVersion"]), (&json!(2), &json!(null)));
-        rig.mend();
+        rig.repair();
         let again = rig.store("b", "2").await;
         assert!(again.reason.is_success(), "call {call}: {}", again.message);
         assert_eq!(held(&rig.first).await.unwrap().1, held(&rig.mirror).await.unwrap().1, "call {call}");
@@ -235,7 +235,7 @@ async fn a_run_that_is_killed_in_any_call_of_the_mirror_is_completed_by_the_next
         let killed = tokio::time::timeout(Duration::from_mins(1), rig.store("b", "2")).await;
         assert!(killed.is_err(), "call {call}");
         assert_eq!(content(&rig.first).await, Some(pull_secret("b")), "call {call}");
-        rig.mend();
+        rig.repair();
         let again = rig.store("b", "2").await;
         assert!(again.reason.is_success(), "call {call}: {}", again.message);
         assert_eq!(held(&rig.mirror).await, held(&rig.first).await, "call {call}");
@@ -336,7 +336,7 @@ async fn a_deletion_is_made_in_the_mirror_before_the_first_store() {
     let said = "Failed to delete in the mirror, before the first store: ";
     assert!(failed.message.starts_with(said), "{}", failed.message);
     assert!(held(&rig.first).await.is_some());
-    rig.mend();
+    rig.repair();
     let deleted = rig.run(&[("--delete", "true")]).await;
     assert_eq!(deleted.reason, Reason::SecretDeleted, "{}", deleted.message);
     assert_eq!((held(&rig.first).await, held(&rig.mirror).await), (None, None));

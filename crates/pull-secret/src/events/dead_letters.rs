@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::output::{self, plain};
-use message_broker::dead_letters::{self, Fate, HELD, Letters, Wish};
+use message_broker::dead_letters::{self, Disposition, Fate, HELD, Letters};
 use message_broker::{Delivery, Subscription};
 use serde_json::json;
 
@@ -47,10 +47,10 @@ pub(super) async fn handle(command: DeadLettersCommand) -> anyhow::Result<ExitCo
     let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
     let selected = Selected(ids.into_iter().collect());
     let (mut found, mut done, mut printed) = (BTreeSet::new(), 0_u64, Ok(()));
-    let wish = |letter: &Delivery| match action {
-        Action::Replay if selected.has(letter) => Wish::Replay,
-        Action::Drop if selected.has(letter) => Wish::Drop,
-        _ => Wish::Keep,
+    let disposition = |letter: &Delivery| match action {
+        Action::Replay if selected.has(letter) => Disposition::Replay,
+        Action::Drop if selected.has(letter) => Disposition::Drop,
+        _ => Disposition::Keep,
     };
     let each = |letter: &Delivery, fate| {
         if !selected.has(letter) {
@@ -63,7 +63,7 @@ pub(super) async fn handle(command: DeadLettersCommand) -> anyhow::Result<ExitCo
     };
     let letters =
         Letters { broker: &broker, subscription: &subscription, idle: Duration::from_secs(idle), stop: &stop };
-    let walked = letters.walk(wish, each).await;
+    let walked = letters.walk(disposition, each).await;
     printed?;
     let is_whole = match walked {
         Ok(is_whole) => is_whole,

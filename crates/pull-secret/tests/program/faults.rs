@@ -64,7 +64,7 @@ async fn other_faults_end_the_run_and_say_what_to_do(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_went_wrong_can_be_mended_and_run_again() {
+async fn a_failed_run_can_be_repeated_once_its_cause_is_fixed() {
     let (rig, outcome) = run_with(&["addVersion:permission-denied"]).await;
     assert_eq!(outcome.code, Some(4));
     rig.stored("a").await;
@@ -138,7 +138,7 @@ async fn an_unmanaged_secret_is_not_touched_and_does_not_block_a_deletion(#[case
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_during_a_wait_ends_the_job_at_once() {
     let rig = Rig::new().await;
-    // The server's wish makes the wait so long that only the signal can end it in time.
+    // The server's Retry-After makes the wait so long that only the signal can end it in time.
     rig.emulator.inject("getSecret:unavailable(retry-after=100s)*0".parse().unwrap());
     let job = rig.job(&pull_secret("a")).spawn().unwrap();
     rig.emulator.wait_for_calls(1).await;

@@ -76,7 +76,7 @@ async fn an_older_generation_does_not_cover_a_newer_one_that_had_nothing_to_add(
 #[case::killed(Signal::KILL)]
 #[case::stopped(Signal::TERM)]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_older_generation_has_left_on_top_is_mended_by_its_next_run(#[case] end: Signal) {
+async fn what_an_older_generation_has_left_on_top_is_repaired_by_its_next_run(#[case] end: Signal) {
     let rig = Rig::new().await;
     run(&rig, "a", "1").await;
     let line = Line::to(rig.emulator.address(), CLAIM - 1).await;

@@ -39,7 +39,7 @@ const SECONDS: u64 = 30;
 /// The same blows every time, unless `CHAOS_SEED` says otherwise: who changes something else should not be surprised.
 const SEED: u64 = 7;
 /// Maximum time to converge after the last fault, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(10);
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 fn number(name: &str, default: u64) -> u64 {
     variable(name).map_or(default, |text| text.parse().unwrap())
@@ -66,7 +66,7 @@ async fn chaos() {
     }
     havoc::havoc(&mut world, Dice::new(seed).of(u64::MAX), began + span).await;
     let troubled = began.elapsed();
-    let ended = timeout(PATIENCE, stories.join_all()).await;
+    let ended = timeout(TIMEOUT, stories.join_all()).await;
     let lives = ended.unwrap_or_else(|_| panic!("CHAOS_SEED={seed}: clusters wait for ever; {}", world.place()));
     let judge = Judge::new(&world, Lives(lives.into_iter().collect())).await;
     let mut wrong = right(&judge, &mut world).await;
@@ -86,7 +86,7 @@ async fn chaos() {
 
 /// Waits until everything is right; what is not then.
 async fn right(judge: &Judge, world: &mut World) -> Vec<String> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let (wrong, ended) = (judge.wrong(world).await, world.ended());
         if wrong.is_empty() || !ended.is_empty() || Instant::now() > deadline {

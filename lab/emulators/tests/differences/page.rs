@@ -42,7 +42,7 @@ pub(crate) fn render(suite: &Suite, real: &Recording, emulator: &Recording) -> (
                     if left.is_none() {
                         let _infallible = writeln!(
                             faults,
-                            "{}: differs: mend the emulator, or give the reason in `left`\n  Kubernetes: {theirs}\n  emulator: {ours}",
+                            "{}: differs: fix the emulator, or give the reason in `left`\n  Kubernetes: {theirs}\n  emulator: {ours}",
                             scenario.title
                         );
                     }

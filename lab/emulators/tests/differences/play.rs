@@ -30,7 +30,7 @@ pub(crate) struct Server {
     api: ApiServer,
     admin: Client,
     /// Time for what the server's controllers do.
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// One scenario on its way.
@@ -46,8 +46,8 @@ impl Server {
         let api = ApiServer::start(kind).await?;
         let admin = client(api.kubeconfig.clone()).await;
         // The emulator's controllers are in the same process; a real one's share the machine with other tests.
-        let patience = if kind == Kind::Real { Duration::from_mins(5) } else { Duration::from_secs(5) };
-        Some(Self { api, admin, patience })
+        let timeout = if kind == Kind::Real { Duration::from_mins(5) } else { Duration::from_secs(5) };
+        Some(Self { api, admin, timeout })
     }
 
     pub(crate) async fn version(&self) -> String {
@@ -111,7 +111,7 @@ impl Play<'_> {
     /// A real server's controllers complete a namespace a little later; until then it takes no Pods.
     async fn wait_for_account(&self) {
         let path = self.filled("${core}/serviceaccounts/default");
-        let limit = Instant::now() + self.server.patience;
+        let limit = Instant::now() + self.server.timeout;
         while Instant::now() < limit {
             let request = Request::get(&path).body(Body::empty()).unwrap();
             if send(&self.server.admin, request).await.status == 200 {
@@ -132,7 +132,7 @@ impl Play<'_> {
             }
             Some(name) => client(self.server.api.with_token(&self.variables[name])).await,
         };
-        let limit = Instant::now() + self.server.patience;
+        let limit = Instant::now() + self.server.timeout;
         let (reply, is_late) = loop {
             let reply = send(&client, self.request(step)).await;
             if reply.is(&step.until, &self.variables) {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 
 /// Maximum time until an expected event, also on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -87,7 +87,7 @@ impl Cluster {
             }
             panic!("the watch has ended")
         };
-        let found = tokio::time::timeout(PATIENCE, watch).await;
+        let found = tokio::time::timeout(TIMEOUT, watch).await;
         found.unwrap_or_else(|_| panic!("it has not happened: {seen:#?}"))
     }
 

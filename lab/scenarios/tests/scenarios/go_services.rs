@@ -24,7 +24,7 @@ use crate::processes::{self, Servers};
 /// Variables whose values another test must not have: neither they nor the subscriptions of a project have the topic's name.
 const OWN: [&str; 3] = ["BROKER_GOOGLEPUBSUB_PROJECT_ID", "BROKER_RABBITMQ_EXCHANGE", "BROKER_RABBITMQ_QUEUE"];
 /// Longer than any event takes.
-const PATIENCE: Duration = Duration::from_mins(4);
+const TIMEOUT: Duration = Duration::from_mins(4);
 /// The subscription of our adapter, unless another one is set.
 const SUBSCRIPTION: &str = "pullsecret-adapter-sub";
 
@@ -107,7 +107,7 @@ fn with(mut broker: Broker, settings: &[(&'static str, &str)]) -> Broker {
 
 impl Subscriber {
     async fn next(&mut self) -> Value {
-        let Ok(line) = timeout(PATIENCE, self.lines.next_line()).await else { panic!("no event has come") };
+        let Ok(line) = timeout(TIMEOUT, self.lines.next_line()).await else { panic!("no event has come") };
         serde_json::from_str(&line.unwrap().unwrap()).unwrap()
     }
 }

@@ -19,7 +19,7 @@ fn has_failed(cluster: &Resource) -> bool {
     condition(cluster, "Available")["reason"] == "PermissionDenied"
 }
 
-/// Failures that only a person can mend are tried again after half an hour: everything here happens before that.
+/// Failures that only a person can fix are retried after half an hour: everything here happens before that.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_failed_for_good_runs_again_at_once() {
     let (rig, folder) = (Rig::new().await, folder());

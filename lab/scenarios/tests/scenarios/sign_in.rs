@@ -170,7 +170,7 @@ async fn programs_bring_tokens(front: &Front, issuer: &Issuer) -> String {
     path
 }
 
-/// The headers by which a proxy names a caller are not believed: not by the proxy, not by the API, and not beside the token of a
+/// The headers by which a proxy names a caller are not trusted: not by the proxy, not by the API, and not beside the token of a
 /// reader, who stays a reader.
 async fn headers_vouch_for_no_one(front: &Front, issuer: &Issuer, path: &str) {
     let forged = [

@@ -184,7 +184,7 @@ fn cause(world: &mut World, happening: Incident) {
 }
 
 proptest! {
-    /// Whatever happens, in whatever order: there is a rest at every moment; once the Secret is good again and nodes are well
+    /// Any sequence of events: there is a rest at every moment; once the Secret is good again and nodes are well
     /// everything is rolled out, and once it is gone no managed object is left.
     #[test]
     fn everything_ends_well(happenings in proptest::collection::vec(incident(), 0..12), rolling in any::<bool>()) {

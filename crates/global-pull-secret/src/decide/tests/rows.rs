@@ -41,8 +41,9 @@ fn a_valid_additional_secret_is_merged_and_rolled_out() {
     let plan = world.settle();
     assert_eq!(world.take_done(), ALL);
     assert_eq!(world.deployed(), "q.io O r.io V");
-    let telling = ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=False/RollingOut", "Degraded=False/AsExpected"];
-    assert_eq!(reported(&plan), telling);
+    let expected =
+        ["Valid=True/Valid", "Merged=True/Merged", "RolledOut=False/RollingOut", "Degraded=False/AsExpected"];
+    assert_eq!(reported(&plan), expected);
     assert_eq!(message(&plan, "RolledOut"), "0/2 nodes have the content");
     assert!(plan.next.is_some());
     let plan = world.settle_nodes();

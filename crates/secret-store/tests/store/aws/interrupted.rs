@@ -42,7 +42,7 @@ async fn is_within_the_limit_of_labels(moto: &Moto) -> bool {
     labels.as_object().unwrap().values().filter_map(Value::as_array).map(Vec::len).sum::<usize>() <= 20
 }
 
-/// Whatever an addition ends at, readers get a whole version that its writer has read back, the same addition is completed by
+/// After an addition that ends at any call, readers get a whole version that its writer has read back, the same addition is completed by
 /// repeating it, and another one goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_addition_that_ends_anywhere_is_completed_or_ignored() {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::vault::server::variable;
 
 /// Longer than anything takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 pub(crate) struct Moto {
     pub(crate) address: String,
@@ -27,7 +27,7 @@ pub(crate) fn settings(address: &str) -> AwsSettings {
         folder: "pull-secrets".parse().unwrap(),
         identity: AwsIdentity::Keys(AwsKeys { id: KEY_ID.to_owned(), secret: SECRET_KEY.into() }),
         recovery_days: None,
-        call_timeout: PATIENCE,
+        call_timeout: TIMEOUT,
         calls: None,
     }
 }

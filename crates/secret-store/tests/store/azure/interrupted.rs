@@ -8,7 +8,7 @@ use super::key_vault::FastVault;
 use super::writers::{add, reads, with_a_version};
 use crate::rig::{number, secret_id};
 
-/// Whatever an addition ends at, the same addition is completed by repeating it, and another one goes on.
+/// After an addition that ends at any call, the same addition is completed by repeating it, and another one goes on.
 #[rstest]
 #[case::look("getSecretVersions:throttled", ErrorKind::QuotaExceeded)]
 #[case::write("setSecret:throttled", ErrorKind::QuotaExceeded)]

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 /// Longer than anything takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Real time in which a second of the vault passes: an addition waits for the next one.
 const SECOND: Duration = Duration::from_millis(10);
@@ -99,7 +99,7 @@ impl FastVault {
             },
             ca_file: Some(self.folder.path().join("ca.pem")),
             purge: true,
-            call_timeout: PATIENCE,
+            call_timeout: TIMEOUT,
             calls: None,
         }
     }

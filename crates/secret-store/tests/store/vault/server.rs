@@ -13,7 +13,7 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use uuid::Uuid;
 
 /// Longer than anything takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The server is taken away from all tests at once: such a test has it for itself.
 static IN_USE: RwLock<()> = RwLock::const_new(());
@@ -78,7 +78,7 @@ impl OpenBao {
             folder: self.unique.parse().unwrap(),
             login,
             ca_file: None,
-            call_timeout: PATIENCE,
+            call_timeout: TIMEOUT,
             calls: None,
         }
     }

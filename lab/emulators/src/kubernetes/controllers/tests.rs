@@ -19,7 +19,7 @@ mod jobs;
 mod running;
 
 /// Maximum time until an expected event, also on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A store with its controllers, and a folder of programs.
 struct Cluster {
@@ -85,7 +85,7 @@ impl Cluster {
                 changes.next().await;
             }
         };
-        let found = tokio::time::timeout(PATIENCE, wait).await;
+        let found = tokio::time::timeout(TIMEOUT, wait).await;
         found.unwrap_or_else(|_| {
             panic!("it has not happened: {:#?} {:#?}", self.store.list(resource, None), self.reasons())
         })
@@ -103,7 +103,7 @@ impl Cluster {
 
     async fn stop(mut self) {
         self.store.stopping.cancel();
-        tokio::time::timeout(PATIENCE, self.controllers.stopped()).await.unwrap();
+        tokio::time::timeout(TIMEOUT, self.controllers.stopped()).await.unwrap();
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 const FILE: &str = "process";
 
 /// Maximum time until a killed process is gone.
-const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+const TIMEOUT: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// Records a process that leads a process group in its Pod's folder.
 #[expect(
@@ -50,7 +50,7 @@ fn end(group: u32) -> io::Result<()> {
         Err(error) => return Err(error.into()),
     }
     for member in &opened {
-        if poll(&mut [PollFd::new(member, PollFlags::IN)], Some(&PATIENCE))? == 0 {
+        if poll(&mut [PollFd::new(member, PollFlags::IN)], Some(&TIMEOUT))? == 0 {
             return Err(io::Error::other(format!("the processes {members:?} of an earlier Pod do not end")));
         }
     }

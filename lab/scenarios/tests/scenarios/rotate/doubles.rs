@@ -14,7 +14,7 @@ const REFUSAL: &str =
     r#"{"status":403,"code":"HYPERFLEET-AUZ-001","detail":"no grant of the caller allows update on Cluster"}"#;
 
 /// The longest that an event is waited for.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A process that prints JSON lines.
 pub(super) struct Process {
@@ -38,7 +38,7 @@ impl Process {
     }
 
     async fn read(&mut self) -> bool {
-        let line = tokio::time::timeout(PATIENCE, self.stdout.next_line()).await.unwrap().unwrap();
+        let line = tokio::time::timeout(TIMEOUT, self.stdout.next_line()).await.unwrap().unwrap();
         let Some(line) = line else { return false };
         check("a run", &line);
         self.lines.push(serde_json::from_str(&line).unwrap());
@@ -99,7 +99,7 @@ impl Gate {
     /// Waits until a PATCH waits.
     pub(super) async fn until_it_holds(&mut self) {
         let holds = self.holds.wait_for(|holds| *holds);
-        drop(tokio::time::timeout(PATIENCE, holds).await.unwrap().unwrap());
+        drop(tokio::time::timeout(TIMEOUT, holds).await.unwrap().unwrap());
     }
 }
 

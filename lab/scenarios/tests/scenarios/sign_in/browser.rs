@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// The longest that a page is waited for, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// Chromium reads commands from descriptor 3 and writes answers to descriptor 4.
 const AS_PIPES: &str = r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null"#;
 
@@ -53,7 +53,7 @@ impl Browser {
         self.commands.write_all(format!("{command}\0").as_bytes()).await.unwrap();
         loop {
             let mut message = Vec::new();
-            let read = tokio::time::timeout(PATIENCE, self.answers.read_until(0, &mut message)).await;
+            let read = tokio::time::timeout(TIMEOUT, self.answers.read_until(0, &mut message)).await;
             assert!(read.unwrap().unwrap() > 0, "the browser has ended before its answer to {method}");
             let message: Value = serde_json::from_slice(message.strip_suffix(&[0]).unwrap()).unwrap();
             if message["id"] == self.count {
@@ -86,7 +86,7 @@ impl Browser {
                 }
             }
         };
-        let shown = tokio::time::timeout(PATIENCE, shown).await;
+        let shown = tokio::time::timeout(TIMEOUT, shown).await;
         shown.unwrap_or_else(|_elapsed| panic!("{text:?} is not on the page: {last}"))
     }
 

@@ -167,7 +167,7 @@ async fn wait_for_line(cluster: &Cluster, pod: &str) -> String {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, line).await.unwrap()
+    tokio::time::timeout(super::TIMEOUT, line).await.unwrap()
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn dropping_everything_ends_every_process() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, gone).await.unwrap();
+    tokio::time::timeout(super::TIMEOUT, gone).await.unwrap();
 }
 
 #[tokio::test]

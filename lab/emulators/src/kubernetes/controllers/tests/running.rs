@@ -209,7 +209,7 @@ async fn a_pod_may_end_by_itself_when_it_is_deleted() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(super::PATIENCE, on).await.unwrap();
+    tokio::time::timeout(super::TIMEOUT, on).await.unwrap();
     let mut changes = cluster.store.subscribe("pods");
     cluster.delete("pods", "p");
     let mut last = Value::Null;
