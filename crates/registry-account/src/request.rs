@@ -22,13 +22,6 @@ pub(crate) struct Field<'a> {
     pub(crate) value: &'a str,
 }
 
-/// Returns a text as it may stand in a query.
-pub(crate) fn escaped(text: &str) -> String {
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let escape = |byte: u8| if is_safe(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(escape).collect()
-}
-
 // === impl Request ===
 
 impl Request {
@@ -47,9 +40,10 @@ impl Request {
     #[cfg(feature = "acr")]
     #[must_use]
     pub(crate) fn with_form(self, fields: &[Field<'_>]) -> Self {
-        let pairs: Vec<_> = fields.iter().map(|Field { name, value }| format!("{name}={}", escaped(value))).collect();
+        let pairs = fields.iter().map(|Field { name, value }| (name, value));
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
         let form = HeaderValue::from_static("application/x-www-form-urlencoded");
-        Self { body: pairs.join("&"), ..self }.with_header(CONTENT_TYPE, form)
+        Self { body, ..self }.with_header(CONTENT_TYPE, form)
     }
 
     /// Adds a header to those of the identity, or replaces it.

@@ -228,27 +228,25 @@ fn json<T: DeserializeOwned>(body: &[u8], members: &str) -> Result<T, Problem> {
 impl RotationQuery {
     fn read(query: &str) -> Result<Self, Problem> {
         let mut read = Self { status: None, since: None, after: None, limit: PAGE as usize };
-        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            let value = unescaped(value);
-            match name {
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
                 "status" => {
                     let one_of = "must be pending, in_progress, completed, failed or cancelled";
-                    let status = value.as_deref().and_then(RotationStatus::parse);
+                    let status = RotationStatus::parse(&value);
                     read.status = Some(status.ok_or_else(|| Problem::invalid("status", "enum", one_of))?);
                 }
                 "since" => {
-                    let since = value.and_then(|value| value.parse().ok());
+                    let since = value.parse().ok();
                     let must = "must be a time such as 2026-11-28T09:00:00Z";
                     read.since = Some(since.ok_or_else(|| Problem::invalid("since", "format", must))?);
                 }
                 "cursor" => {
-                    let after = value.as_deref().and_then(Cursor::parse);
+                    let after = Cursor::parse(&value);
                     let must = "must be the next_cursor of an answer";
                     read.after = Some(after.ok_or_else(|| Problem::invalid("cursor", "format", must))?);
                 }
                 "limit" => {
-                    let limit =
-                        value.and_then(|value| value.parse().ok()).filter(|limit| (1..=MAX_PAGE).contains(limit));
+                    let limit = value.parse().ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
                     let must = "must be a whole number from 1 to 100";
                     read.limit = limit.ok_or_else(|| Problem::invalid("limit", "max", must))? as usize;
                 }
@@ -257,24 +255,6 @@ impl RotationQuery {
         }
         Ok(read)
     }
-}
-
-/// Returns the value of a parameter; `None` if its escapes are no text.
-fn unescaped(value: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.bytes();
-    while let Some(byte) = rest.next() {
-        let byte = match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            b'+' => b' ',
-            byte => byte,
-        };
-        bytes.push(byte);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 // === impl Cursor ===

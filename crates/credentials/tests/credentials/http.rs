@@ -76,6 +76,7 @@ fn login(answer: &Value) -> Option<String> {
 #[case::since("all", "GET", "/v1/clusters/c/rotations?since=s3cret", "", 400, "VAL-001")]
 #[case::status("all", "GET", "/v1/clusters/c/rotations?status=s3cret", "", 400, "VAL-001")]
 #[case::escape("all", "GET", "/v1/clusters/c/rotations?status=%zz", "", 400, "VAL-001")]
+#[case::no_text("all", "GET", "/v1/clusters/c/rotations?cursor=%ff", "", 400, "VAL-001")]
 #[tokio::test]
 async fn refusals_name_the_cause(
     #[case] name: &str,
@@ -255,24 +256,24 @@ async fn a_rotation_is_followed_to_its_end() {
     rig.until(&worker, &cluster, new, State::Published).await;
     let after = login(&served.send("all", "GET", SECRETS, "").await.expect(200)).unwrap();
     assert_ne!(before, after);
-    let seen = served.send("viewer", "GET", &path, "").await.expect(200);
-    let progress = &seen["progress"];
-    assert_eq!((&seen["status"], &progress["phase"]), (&json!("in_progress"), &json!("dual_credential_period")));
+    let read = served.send("viewer", "GET", &path, "").await.expect(200);
+    let progress = &read["progress"];
+    assert_eq!((&read["status"], &progress["phase"]), (&json!("in_progress"), &json!("dual_credential_period")));
     assert_eq!(
         (&progress["new_credentials_created"], &progress["old_credentials_revoked"]),
         (&json!(true), &json!(false))
     );
     rig.until(&worker, &cluster, new, State::Adopted).await;
-    let seen = served.send("all", "GET", &path, "").await.expect(200);
+    let read = served.send("all", "GET", &path, "").await.expect(200);
     assert_eq!(
-        (&seen["status"], &seen["progress"]["phase"]),
+        (&read["status"], &read["progress"]["phase"]),
         (&json!("in_progress"), &json!("retiring_old_credentials"))
     );
     served.send("all", "POST", SECRETS, "").await.expect(200);
     rig.until(&worker, &cluster, old, State::WaitedOut).await;
-    let seen = served.send("all", "GET", &path, "").await.expect(200);
-    assert_eq!((&seen["status"], &seen["progress"]["old_credentials_revoked"]), (&json!("completed"), &json!(true)));
-    assert!(seen["completed_at"].is_string() && seen["estimated_completion"].is_null());
+    let read = served.send("all", "GET", &path, "").await.expect(200);
+    assert_eq!((&read["status"], &read["progress"]["old_credentials_revoked"]), (&json!("completed"), &json!(true)));
+    assert!(read["completed_at"].is_string() && read["estimated_completion"].is_null());
     rig.check(&[&rig.get(new).await]).await;
 }
 
@@ -301,7 +302,7 @@ async fn a_compromised_credential_is_revoked_at_once() {
         if rig.get(old).await.state == State::WaitedOut && rig.get(between).await.state == State::WaitedOut {
             break;
         }
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     rig.until(&worker, &cluster, new, State::Adopted).await;
     let statuses = served.send("all", "GET", ROTATIONS, "").await.expect(200);

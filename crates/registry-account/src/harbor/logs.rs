@@ -1,5 +1,6 @@
 //! Reads an account's usage in the project's audit log.
 
+use form_urlencoded::byte_serialize;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use crate::client::Call;
 use crate::contract::Usage;
 use crate::error::{AccountError, ErrorKind};
 use crate::name::AccountName;
-use crate::request::{Request, escaped};
+use crate::request::Request;
 
 /// Maximum number of pages of the log that one call reads.
 const MAX_PAGES: u32 = 10;
@@ -36,7 +37,7 @@ pub(super) async fn usage(
     // The log has whole milliseconds.
     let since = Timestamp::from_millisecond(since.as_millisecond()).unwrap_or(since);
     // Harbor unescapes the query twice, which makes a space of the login's plus sign: the name is looked for as a part.
-    let query = escaped(&format!("operation=pull,username=~{name}"));
+    let query: String = byte_serialize(format!("operation=pull,username=~{name}").as_bytes()).collect();
     let mut usage = Usage::none();
     for number in 1..=MAX_PAGES {
         usage.requests = number;

@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 
+use form_urlencoded::byte_serialize;
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
@@ -11,7 +12,7 @@ use super::wire::{Project, Robot};
 use crate::client::Call;
 use crate::error::{AccountError, ErrorKind};
 use crate::name::AccountName;
-use crate::request::{Request, escaped};
+use crate::request::Request;
 
 /// Makes Harbor take a name of digits for a name.
 const IS_NAME: HeaderName = HeaderName::from_static("x-is-resource-name");
@@ -60,7 +61,8 @@ impl HarborRegistry {
     ) -> Result<Page, AccountError> {
         let project = self.project_id(call).await?;
         let named = name.map(|name| format!(",name=~{name}")).unwrap_or_default();
-        let query = escaped(&format!("Level=project,ProjectID={project}{named}"));
+        let query = format!("Level=project,ProjectID={project}{named}");
+        let query: String = byte_serialize(query.as_bytes()).collect();
         let path = format!("robots?q={query}&sort=id&page={number}&page_size={PAGE}");
         let answer = call.send(&Request::new("list_robots", Method::GET, path)).await?;
         if answer.status != StatusCode::OK {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use fleet_model::names::client::REGISTRY_PROBE;
+use form_urlencoded::byte_serialize;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,7 +14,7 @@ use super::wire;
 use crate::client::Call;
 use crate::contract::Usage;
 use crate::error::AccountError;
-use crate::request::{Request, escaped};
+use crate::request::Request;
 
 /// Maximum number of pages of the log that one call reads; Quay's pages have 20 entries.
 const MAX_PAGES: u32 = 50;
@@ -75,7 +76,10 @@ pub(super) async fn usage(
             }
         }
         match page.next_page {
-            Some(next) if !is_past => path = format!("{first}&next_page={}", escaped(&next)),
+            Some(next) if !is_past => {
+                let next: String = byte_serialize(next.as_bytes()).collect();
+                path = format!("{first}&next_page={next}");
+            }
             _ => return Ok(usage),
         }
         if usage.last_pull.is_some() {

@@ -61,7 +61,7 @@ fn pull() -> Value {
 }
 
 fn listed() -> (&'static str, String, Value) {
-    ("GET", format!("{QUERY}%2Cname%3D~hf-one&sort=id&page=1&page_size=100"), Value::Null)
+    ("GET", format!("{QUERY}%2Cname%3D%7Ehf-one&sort=id&page=1&page_size=100"), Value::Null)
 }
 
 /// The number of the project is asked for before, once.
@@ -76,7 +76,7 @@ fn listed() -> (&'static str, String, Value) {
 #[case(Operation::Permit, vec![listed()])]
 #[case(Operation::Usage, vec![(
     "GET",
-    "projects/fleet/auditlog-exts?q=operation%3Dpull%2Cusername%3D~hf-one&sort=-op_time&page=1&page_size=100".to_owned(),
+    "projects/fleet/auditlog-exts?q=operation%3Dpull%2Cusername%3D%7Ehf-one&sort=-op_time&page=1&page_size=100".to_owned(),
     Value::Null,
 )])]
 #[case(Operation::Disable, vec![listed(), ("PUT", "robots/3".to_owned(), json!({
@@ -190,8 +190,8 @@ fn logs(pages: Vec<Vec<Value>>) -> impl Fn(&Received) -> Response<String> + Clon
 #[tokio::test]
 async fn usage_is_read_page_by_page_until_there_is_a_pull() {
     let other = format!("{HARBOR_LOGIN}-more");
-    let ours = vec![entry(8, HARBOR_LOGIN, "pull"), entry(7, &other, "pull"), entry(6, HARBOR_LOGIN, "delete")];
-    let pages = vec![vec![entry(9, &other, "pull"); 100], [ours, vec![entry(5, &other, "pull"); 97]].concat(), vec![]];
+    let own = vec![entry(8, HARBOR_LOGIN, "pull"), entry(7, &other, "pull"), entry(6, HARBOR_LOGIN, "delete")];
+    let pages = vec![vec![entry(9, &other, "pull"); 100], [own, vec![entry(5, &other, "pull"); 97]].concat(), vec![]];
     let fake = Fake::start(logs(pages)).await;
     let usage = harbor(fake.address).usage(&name(), time("2026-11-22T10:02:00.0005Z")).await.unwrap();
     let expected = Usage {
