@@ -19,6 +19,7 @@
 //!   `connections::tests::replaced_authorities_are_trusted_without_a_restart`.
 //! - A replaced file is read again, and content that cannot be used changes nothing:
 //!   `reload::tests::a_replaced_file_is_read_once_and_a_bad_one_is_kept_out`.
+//! - A failed pass is attempted again, until the stop: `passes::tests::a_failed_pass_is_attempted_again_until_the_stop`.
 //! - A file is replaced as a whole: `file::tests::replaces_and_leaves_no_temporary_file`.
 //!
 //! Retry a call within the time of a run:
@@ -74,6 +75,7 @@ pub mod memory;
 pub mod metrics;
 #[cfg(feature = "output")]
 pub mod output;
+pub mod passes;
 #[cfg(feature = "serve")]
 pub mod probes;
 pub mod program;

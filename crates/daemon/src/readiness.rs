@@ -4,7 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+
+use crate::passes::every;
 
 /// Readiness of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,12 +72,7 @@ impl ReadinessSender {
 
     /// Publishes the result of `check` once per `period`, for as long as it is polled.
     pub async fn poll<F: Future<Output = Readiness>>(&self, period: Duration, check: impl Fn() -> F) {
-        let mut ticks = interval(period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            self.set(check().await);
-        }
+        every(period, || async { self.set(check().await) }).await;
     }
 }
 

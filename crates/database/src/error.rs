@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use daemon::retry::Transient;
+
 /// A failure of the database. Its text is for the log and is not sent to clients.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DatabaseError {
@@ -55,6 +57,12 @@ impl DatabaseError {
     /// Returns true if the same transaction may succeed at once.
     pub fn is_contended(&self) -> bool {
         matches!(self, Self::Contended(_))
+    }
+}
+
+impl Transient for DatabaseError {
+    fn is_transient(&self) -> bool {
+        self.is_unavailable() || self.is_contended()
     }
 }
 

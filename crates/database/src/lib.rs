@@ -7,7 +7,7 @@
 //! - [`Database::fetch`] reads one snapshot; [`Database::search`] does so in turn, so that long searches leave connections
 //!   to everything else; [`Database::begin`] begins a [`Transaction`] of writes, which dropping rolls back.
 //! - [`DatabaseError`] states what the caller can do: wait ([`DatabaseError::is_unavailable`]) or repeat the transaction at
-//!   once ([`DatabaseError::is_contended`]). No method retries.
+//!   once ([`DatabaseError::is_contended`]). No method retries; [`migrate_until_applied`] waits for the database at the start.
 //! - [`Database::make_checkpoints`] runs beside the component for as long as it serves.
 //! - [`settings::DatabaseSettings`] is the section of a component's settings that makes the [`Source`] and the
 //!   [`PoolSettings`].
@@ -19,6 +19,7 @@
 //! | A statement ends with the request that waits for it, and its connection serves others. | `pools::tests::a_statement_ends_with_its_request` |
 //! | Searches leave connections to other reads. | `pools::tests::searches_leave_connections_to_reads` |
 //! | A migration is applied once, in order, as a whole, and not to the database of another program. | `schema::tests` |
+//! | A start waits for the database, and ends at once on one that it cannot use. | `schema::tests::a_start_waits_for_the_database` |
 //! | SQLite's log stays short while writes go on. | `checkpoint::tests` |
 //! | A full disk is noticed, and again when it has room. | `probe::tests` |
 //! | An encrypted value is opened at its place only, with the key that encrypted it, and by every later version. | `sealed::keyring::tests` |
@@ -79,6 +80,6 @@ pub use connect::{Component, PoolSettings, Source};
 pub use error::DatabaseError;
 pub use meter::{QueryLabels, QueryMeter};
 pub use pools::{Database, Row, Transaction};
-pub use schema::{Migration, Schema};
+pub use schema::{Migration, Schema, migrate_until_applied};
 pub use sql::{Dialect, Parameters, Value};
 pub use statements::{Statements, chunks, insert_or, insert_rows};

@@ -3,13 +3,23 @@
 #[cfg(test)]
 mod tests;
 
+use std::error::Error;
 use std::time::Duration;
 
+use daemon::log::causes;
+use daemon::passes::ticks;
+use daemon::retry::Transient;
 use sqlx::AssertSqlSafe;
+use tokio::time::timeout;
 
 use super::error::DatabaseError;
 use super::pools::{Database, Transaction};
 use super::sql::{Dialect, Parameters, Value};
+
+/// Time between two attempts to migrate.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum time of an attempt after its wait for another server: a statement whose response was lost must not end the retries.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The schema of a component.
 #[derive(Clone, Copy, Debug)]
@@ -121,5 +131,45 @@ impl Schema {
             ));
         }
         Ok(self.migrations.iter().skip(applied.len()))
+    }
+}
+
+/// Attempts a migration until it is applied, waiting for the database for as long as it takes. `attempt` makes it with a wait
+/// of `lock_timeout` for another server, and returns the ids of the migrations that it has applied, with what it has checked after them; `unavailable` is called
+/// after each attempt that found the database unavailable.
+///
+/// # Errors
+///
+/// An error of an attempt that is not transient.
+pub async fn migrate_until_applied<A, T, E>(
+    lock_timeout: Duration,
+    attempt: impl Fn() -> A,
+    unavailable: impl Fn(),
+) -> Result<T, E>
+where
+    A: Future<Output = Result<(Vec<&'static str>, T), E>>,
+    E: Transient + Error + 'static,
+{
+    let mut attempts = ticks(RETRY_INTERVAL);
+    loop {
+        attempts.tick().await;
+        let Ok(migrated) = timeout(lock_timeout + ATTEMPT_TIMEOUT, attempt()).await else {
+            tracing::warn!(operation = "migrate", "the database does not answer; retrying");
+            continue;
+        };
+        match migrated {
+            Ok((steps, checked)) => {
+                if !steps.is_empty() {
+                    tracing::info!(operation = "migrate", steps = steps.join(","), "schema migrated");
+                }
+                return Ok(checked);
+            }
+            Err(error) if error.is_transient() => {
+                let cause = causes(&error);
+                tracing::warn!(operation = "migrate", cause, "the database is not available yet; retrying");
+                unavailable();
+            }
+            Err(error) => return Err(error),
+        }
     }
 }

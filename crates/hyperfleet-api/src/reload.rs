@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use daemon::log::causes;
+use daemon::passes::ticks;
 use daemon::reload::{CHECK_INTERVAL, Files};
 use database::sealed::Keyring;
-use tokio::time::{MissedTickBehavior, interval};
 
 use crate::http::Api;
 use crate::metrics::Metrics;
@@ -73,8 +73,7 @@ impl Source {
     /// read from `files`.
     pub(crate) async fn follow(&self, settings: Settings, files: Files, api: &Api, metrics: &Metrics) {
         let mut watched = Watched { settings, files, is_pending: false };
-        let mut tick = interval(CHECK_INTERVAL);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut tick = ticks(CHECK_INTERVAL);
         loop {
             tick.tick().await;
             if !watched.files.have_changed() && !watched.is_pending {

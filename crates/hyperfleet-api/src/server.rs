@@ -7,13 +7,14 @@ use std::time::Duration;
 use daemon::certificates::Certificates;
 use daemon::environment::Environment;
 use daemon::log::causes;
+use daemon::passes::{every, ticks};
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::reload::Files;
 use daemon::serve::{self, Endpoint, ListenError, Listener, ServeOptions};
+use database::migrate_until_applied;
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Chain;
@@ -43,6 +44,10 @@ const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Number of readiness checks for each that writes.
 const PASSES_PER_WRITE: u64 = 5;
+/// Interval of the passes that remove old changes and tombstones.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of the metrics about the store.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
 /// Interval of the passes that encrypt pull secrets anew.
 const RESEAL_INTERVAL: Duration = Duration::from_mins(10);
 
@@ -203,7 +208,8 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
             source.follow(parts.settings.clone(), files.clone(), &parts.api, &parts.metrics).await;
         }
     };
-    let (readiness, prune, measure) = (watch_readiness(parts), prune_changes(parts), measure(parts));
+    let measure = every(MEASURE_INTERVAL, || measure(parts));
+    let (readiness, prune) = (watch_readiness(parts), prune_changes(parts));
     let checkpoints = parts.store.database().make_checkpoints();
     tokio::join!(readiness, prune, measure, reseal(parts), parts.store.follow(), checkpoints, reloading);
     Ok(())
@@ -211,39 +217,20 @@ async fn maintain(parts: &ServerParts) -> Result<(), StoreError> {
 
 /// Migrates the schema. Waits for the database for as long as it takes.
 async fn migrate(parts: &ServerParts) -> Result<(), StoreError> {
-    let timeout = parts.settings.database.pool.advisory_lock_timeout;
-    let mut wait = interval(Duration::from_secs(1));
-    wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        wait.tick().await;
-        let migration = parts.store.migrate(timeout, Timestamp::now());
-        let Ok(migrated) = tokio::time::timeout(timeout + MAINTENANCE_TIMEOUT, migration).await else {
-            tracing::warn!(operation = "migrate", "the database does not answer; retrying");
-            continue;
-        };
-        match migrated {
-            Ok(taken) => {
-                if !taken.is_empty() {
-                    tracing::info!(operation = "migrate", steps = taken.join(","), "schema migrated");
-                }
-                if let Ok(keys) = rekey::keys_in_use(&parts.store).await
-                    && let Some(missing) = rekey::missing(&keys, parts.api.keyring().as_deref())
-                {
-                    return Err(StoreError::Schema(missing.to_string()));
-                }
-                if parts.store.is_restoring().await.unwrap_or_default() {
-                    return Err(StoreError::Schema(restore::UNFINISHED.to_owned()));
-                }
-                return Ok(());
-            }
-            Err(error @ (StoreError::Unavailable(_) | StoreError::Contended(_))) => {
-                let cause = causes(&error);
-                tracing::warn!(operation = "migrate", cause, "the database is not available yet; retrying");
-                parts.readiness.set(Readiness::NotReady("Database connection not available".to_owned()));
-            }
-            Err(error) => return Err(error),
-        }
+    let lock_timeout = parts.settings.database.pool.advisory_lock_timeout;
+    let migrate = || parts.store.migrate(lock_timeout, Timestamp::now());
+    let attempt = || async { Ok::<_, StoreError>((migrate().await?, ())) };
+    let unavailable = || parts.readiness.set(Readiness::NotReady("Database connection not available".to_owned()));
+    migrate_until_applied(lock_timeout, attempt, unavailable).await?;
+    if let Ok(keys) = rekey::keys_in_use(&parts.store).await
+        && let Some(missing) = rekey::missing(&keys, parts.api.keyring().as_deref())
+    {
+        return Err(StoreError::Schema(missing.to_string()));
     }
+    if parts.store.is_restoring().await.unwrap_or_default() {
+        return Err(StoreError::Schema(restore::UNFINISHED.to_owned()));
+    }
+    Ok(())
 }
 
 async fn watch_readiness(parts: &ServerParts) {
@@ -290,10 +277,9 @@ async fn probe_write(parts: &ServerParts) -> Readiness {
 
 async fn prune_changes(parts: &ServerParts) {
     let mut failed = false;
-    let mut tick = interval(Duration::from_secs(10));
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = ticks(PRUNE_INTERVAL);
     loop {
-        tick.tick().await;
+        ticks.tick().await;
         // The next pass prunes what this one could not.
         let pruning = prune(parts, Timestamp::now());
         let failure = match tokio::time::timeout(MAINTENANCE_TIMEOUT, pruning).await {
@@ -318,8 +304,7 @@ async fn prune(parts: &ServerParts, now: Timestamp) -> Result<(), StoreError> {
 /// Encrypts pull secrets anew whose key is not the first, until an old key can be withdrawn.
 async fn reseal(parts: &ServerParts) {
     let mut replaced = parts.api.service().keyring_changes();
-    let mut tick = interval(RESEAL_INTERVAL);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tick = ticks(RESEAL_INTERVAL);
     loop {
         tokio::select! {
             _now = tick.tick() => {}
@@ -339,22 +324,17 @@ async fn reseal(parts: &ServerParts) {
 }
 
 async fn measure(parts: &ServerParts) {
-    let mut tick = interval(Duration::from_secs(15));
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        let (open, used) = parts.store.database().connections();
-        parts.metrics.connections_open.set(i64::from(open));
-        parts.metrics.connections_in_use.set(i64::from(used));
-        let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
-        let pending = parts.store.pending(Timestamp::now(), threshold);
-        if let Ok(Ok(keys)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, rekey::keys_in_use(&parts.store)).await {
-            let first = parts.api.keyring().and_then(|keyring| keyring.first().map(str::to_owned));
-            parts.metrics.set_keys(&keys, first.as_deref());
-        }
-        if let Ok(Ok(pending)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, pending).await {
-            parts.metrics.set_pending(&pending);
-        }
+    let (open, used) = parts.store.database().connections();
+    parts.metrics.connections_open.set(i64::from(open));
+    parts.metrics.connections_in_use.set(i64::from(used));
+    let threshold = parts.settings.metrics.reconciliation_stuck_threshold;
+    let pending = parts.store.pending(Timestamp::now(), threshold);
+    if let Ok(Ok(keys)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, rekey::keys_in_use(&parts.store)).await {
+        let first = parts.api.keyring().and_then(|keyring| keyring.first().map(str::to_owned));
+        parts.metrics.set_keys(&keys, first.as_deref());
+    }
+    if let Ok(Ok(pending)) = tokio::time::timeout(MAINTENANCE_TIMEOUT, pending).await {
+        parts.metrics.set_pending(&pending);
     }
 }
 

@@ -98,3 +98,25 @@ async fn servers_take_turns() {
     on_sqlite(together).await;
     on_postgresql(together).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_start_waits_for_the_database() {
+    let (unavailable, attempts) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    let start = tokio::time::Instant::now();
+    let attempt = || async {
+        attempts.set(attempts.get() + 1);
+        match attempts.get() {
+            1 => std::future::pending().await,
+            2 => Err(DatabaseError::timed_out()),
+            3 => Err(DatabaseError::Contended(sqlx::Error::PoolTimedOut.into())),
+            _ => Ok((vec!["0001-things"], "checked")),
+        }
+    };
+    let checked = migrate_until_applied(WAIT, attempt, || unavailable.set(unavailable.get() + 1)).await.unwrap();
+    assert_eq!((checked, attempts.get(), unavailable.get()), ("checked", 4, 2));
+    assert_eq!(start.elapsed(), WAIT + ATTEMPT_TIMEOUT + 2 * RETRY_INTERVAL);
+
+    let unusable = || async { Err::<(_, ()), _>(DatabaseError::Schema("newer".to_owned())) };
+    let ended = migrate_until_applied(WAIT, unusable, || panic!("it is available")).await;
+    assert!(matches!(ended, Err(DatabaseError::Schema(_))));
+}

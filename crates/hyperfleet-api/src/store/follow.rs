@@ -6,9 +6,10 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::passes::ticks;
 use database::{Parameters, Value};
 use tokio::sync::{SemaphorePermit, watch};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
 use super::batch::Batch;
 use super::feed::FeedError;
@@ -77,8 +78,7 @@ impl Store {
     pub async fn follow(&self) {
         let following = &self.following;
         let mut announced = following.announced.subscribe();
-        let mut tick = interval(POLL_INTERVAL);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut tick = ticks(POLL_INTERVAL);
         let mut failures = 0;
         loop {
             tokio::select! {
