@@ -5,7 +5,6 @@ mod assign;
 mod entries;
 mod metered;
 mod open;
-mod passes;
 mod shadow;
 mod start;
 
@@ -17,15 +16,17 @@ use daemon::certificates::Certificates;
 use daemon::connections::ClientCertificate;
 use daemon::environment::Environment;
 use daemon::log::{AUDIT, causes};
+use daemon::passes::{every, repeat};
 use daemon::probes::Probes;
 use daemon::readiness::{Readiness, ReadinessSender};
 use daemon::serve::{Endpoint, expose_client};
+use database::migrate_until_applied;
 use database::sealed::Keyring;
 use futures_util::future::join_all;
 use hyperfleet_client::Client;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::chain::Link;
@@ -39,7 +40,6 @@ use crate::settings::{Plan, table};
 use api::ApiListener;
 use assign::Assignment;
 use entries::EntryPasses;
-use passes::repeat;
 use shadow::Shadows;
 
 pub use metered::{Failing, Metered};
@@ -214,29 +214,13 @@ impl Parts<'_> {
     /// Applies the missing migrations and checks that the keys of all passwords are known. Waits for the database.
     async fn open_ledger(&self) -> Result<(), ServeError> {
         let lock_timeout = self.plan.settings.database.pool.advisory_lock_timeout;
-        let mut wait = interval(Duration::from_secs(1));
-        wait.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            wait.tick().await;
-            let opened = async {
-                let taken = self.ledger().migrate(lock_timeout, self.worker.sources.now()).await?;
-                Ok::<_, LedgerError>((taken, self.missing_keys().await?))
-            };
-            match opened.await {
-                Ok((taken, missing)) => {
-                    if !taken.is_empty() {
-                        tracing::info!(operation = "migrate", steps = taken.join(","), "schema migrated");
-                    }
-                    return missing.map_or(Ok(()), |missing| Err(ServeError::MissingKeys(missing)));
-                }
-                Err(error) if error.is_transient() => {
-                    let cause = causes(&error);
-                    tracing::warn!(operation = "migrate", cause, "the database is not available yet; retrying");
-                    self.readiness.set(Readiness::NotReady("the database is not available".to_owned()));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let attempt = || async {
+            let steps = self.ledger().migrate(lock_timeout, self.worker.sources.now()).await?;
+            Ok::<_, LedgerError>((steps, self.missing_keys().await?))
+        };
+        let unavailable = || self.readiness.set(Readiness::NotReady("the database is not available".to_owned()));
+        let missing = migrate_until_applied(lock_timeout, attempt, unavailable).await?;
+        missing.map_or(Ok(()), |missing| Err(ServeError::MissingKeys(missing)))
     }
 
     /// Returns the keys that passwords are sealed with and that are not configured, and shows the number on old keys.
@@ -292,9 +276,9 @@ impl Parts<'_> {
             links,
             ready,
             checkpoints,
-            self.measure(),
-            self.reseal(),
-            self.rotate()
+            every(MEASURE_INTERVAL, || self.measure()),
+            every(REKEY_INTERVAL, || self.reseal()),
+            every(ROTATE_INTERVAL, || self.rotate())
         );
     }
 
@@ -320,17 +304,12 @@ impl Parts<'_> {
     }
 
     async fn measure(&self) {
-        let mut ticks = interval(MEASURE_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            if let Err(error) = self.measure_once().await {
-                tracing::debug!(operation = "measure", cause = causes(&error), "metrics are of an earlier time");
-            }
+        if let Err(error) = self.update_metrics().await {
+            tracing::debug!(operation = "measure", cause = causes(&error), "metrics are of an earlier time");
         }
     }
 
-    async fn measure_once(&self) -> Result<(), LedgerError> {
+    async fn update_metrics(&self) -> Result<(), LedgerError> {
         let (ledger, registries) = (self.ledger(), &self.plan.registries);
         let levels = registries.iter().map(|planned| PoolLevel { registry: &planned.name, target: planned.pool });
         self.metrics.show_ledger(&ledger.counts().await?, &levels.collect::<Vec<_>>());
@@ -351,19 +330,14 @@ impl Parts<'_> {
 
     /// Advances the rotations.
     async fn rotate(&self) {
-        let mut ticks = interval(ROTATE_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            for registry in self.plan.registries.iter().map(|planned| &planned.name) {
-                match self.worker.rotate(registry).await {
-                    Ok(advanced) if advanced == Advanced::default() => {}
-                    Ok(Advanced { begun, settled, .. }) => {
-                        tracing::info!(operation = "rotate", %registry, begun, settled, "rotation advanced");
-                    }
-                    Err(error) => {
-                        tracing::warn!(operation = "rotate", %registry, cause = causes(&error), "cannot advance; retrying");
-                    }
+        for registry in self.plan.registries.iter().map(|planned| &planned.name) {
+            match self.worker.rotate(registry).await {
+                Ok(advanced) if advanced == Advanced::default() => {}
+                Ok(Advanced { begun, settled, .. }) => {
+                    tracing::info!(operation = "rotate", %registry, begun, settled, "rotation advanced");
+                }
+                Err(error) => {
+                    tracing::warn!(operation = "rotate", %registry, cause = causes(&error), "cannot advance; retrying");
                 }
             }
         }
@@ -371,23 +345,18 @@ impl Parts<'_> {
 
     /// Seals passwords anew whose key is not the first, until an old key can be withdrawn.
     async fn reseal(&self) {
-        let mut ticks = interval(REKEY_INTERVAL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            match self.ledger().rekey().await {
-                Ok(done) => {
-                    self.metrics.show_old_keys(u64::try_from(done.unopened.len()).unwrap_or(u64::MAX));
-                    for credential in &done.unopened {
-                        tracing::warn!(operation = "rekey", %credential, "its password cannot be opened: replace it");
-                    }
-                    if done.resealed > 0 || !done.unopened.is_empty() {
-                        let (resealed, unopened) = (done.resealed, done.unopened.len());
-                        tracing::info!(operation = "rekey", resealed, unopened, "passwords sealed with the first key");
-                    }
+        match self.ledger().rekey().await {
+            Ok(done) => {
+                self.metrics.show_old_keys(u64::try_from(done.unopened.len()).unwrap_or(u64::MAX));
+                for credential in &done.unopened {
+                    tracing::warn!(operation = "rekey", %credential, "its password cannot be opened: replace it");
                 }
-                Err(error) => tracing::warn!(operation = "rekey", cause = causes(&error), "cannot seal anew; retrying"),
+                if done.resealed > 0 || !done.unopened.is_empty() {
+                    let (resealed, unopened) = (done.resealed, done.unopened.len());
+                    tracing::info!(operation = "rekey", resealed, unopened, "passwords sealed with the first key");
+                }
             }
+            Err(error) => tracing::warn!(operation = "rekey", cause = causes(&error), "cannot seal anew; retrying"),
         }
     }
 }

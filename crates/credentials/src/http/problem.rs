@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::ledger::LedgerError;
 use daemon::log::causes;
+use daemon::retry::Transient as _;
 
 /// The answer to a request that was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]

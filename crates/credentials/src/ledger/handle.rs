@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts_mgmt::Ksuid;
+use daemon::retry::Transient;
 use database::sealed::{Bound, Keyring, Unopened};
 use database::{Database, DatabaseError, Parameters, Transaction};
 use jiff::Timestamp;
@@ -97,10 +98,9 @@ pub enum LedgerError {
 
 // === impl LedgerError ===
 
-impl LedgerError {
-    /// Returns true if the same call may succeed later.
-    pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Database(error) if error.is_unavailable() || error.is_contended())
+impl Transient for LedgerError {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_transient())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
+use daemon::retry::Transient as _;
 use jiff::{SignedDuration, Timestamp};
 use registry_account::contract::Login;
 use registry_account::error::{AccountError, ErrorKind};

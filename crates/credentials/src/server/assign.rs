@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use daemon::passes::ticks;
 use daemon::retry::Budget;
 use hyperfleet_client::{Client, Health, ListQuery, Resource, WatchKind, WatchQuery};
 use registry_account::contract::Registry;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::credential::{ClusterRef, RegistryName};
@@ -47,8 +47,7 @@ impl<R: Registry, C: Clusters> Assignment<'_, R, C> {
         let query = WatchQuery { search: self.search.clone(), ..WatchQuery::default() };
         let mut changes = self.client.watch(CLUSTERS, query, stop.clone());
         let mut health = changes.health();
-        let mut ticks = interval(self.resync);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = ticks(self.resync);
         loop {
             tokio::select! {
                 event = changes.next() => {

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use daemon::passes::repeat;
 use daemon::retry::Budget;
 use hyperfleet_client::{Client, ListQuery, Resource};
 use tokio_util::sync::CancellationToken;
 
-use super::passes::repeat;
 use crate::entries::EntryDigests;
 use crate::ledger::{Ledger, LedgerError, LookedAt, PassKind};
 use crate::metrics::Metrics;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use daemon::passes::repeat;
 use hyperfleet_client::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::passes::repeat;
 use crate::ams::{ImportError, Shadow, Shadowed, shadow, status};
 use crate::decide::ams::Phase;
 use crate::ledger::{Ledger, PassKind};
