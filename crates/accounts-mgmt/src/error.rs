@@ -33,7 +33,7 @@ pub enum ErrorKind {
     Unauthenticated,
     /// AMS rejects the request as invalid.
     Invalid,
-    /// AMS demands fewer requests.
+    /// AMS throttled the request.
     TooManyRequests,
     /// AMS could not be reached or cannot answer now; the operation may have been carried out.
     Unavailable,
@@ -43,7 +43,7 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// A call of AMS that failed; the resource is an id, or the address.
+/// A call of AMS that failed; `resource` is the id of a credential or registry, or the server's address.
 pub type AmsError = ServiceError<ErrorKind>;
 
 impl fmt::Display for Operation {
@@ -84,7 +84,7 @@ impl Kind for ErrorKind {
     fn hint(self, _operation: Operation) -> Option<String> {
         let hint = match self {
             Self::PermissionDenied => {
-                "have the service account permitted to read and delete registry credentials in AMS"
+                "grant the service account permission to read and delete registry credentials in AMS"
             }
             Self::Unauthenticated => "check `ams.client_id`, the file `ams.client_secret_file`, and `ams.token_url`",
             _ => return None,

@@ -1,19 +1,19 @@
 //! Client of AMS (`accounts_mgmt`): the registry credentials that it has made, read by a cursor of ids, and deleted.
 //!
-//! AMS answers a list without an order in any order, and pages by number shift when a row is inserted meanwhile. So a list is
-//! asked for in the order of ids, which sort by the time of creation, and the next page is everything after the last id.
-//! Its answers have tokens in clear: each is a [`secrecy::SecretString`] from the parser on. Its own messages may quote a
-//! search, so errors have the status and the code of AMS, and no words of it.
+//! Without `order`, AMS returns rows in any order, and numbered pages shift when a row is inserted. So lists are ordered by
+//! id, and the next page starts after the last id; ids sort by the time of creation.
+//! Answers contain tokens in clear: each is a [`secrecy::SecretString`] from the parser on. AMS's own messages may quote a
+//! search: errors carry AMS's status and code, never its text.
 //!
 //! The identity is a service account of the SSO: the client asks for an access token by the client-credentials grant, and again
 //! before it expires, or at once when AMS refuses it.
 //!
 //! | invariant | test |
 //! |---|---|
-//! | A list has each row once, whatever is inserted meanwhile. | `tests/accounts.rs` |
-//! | A token that has expired, or is refused, is replaced once in a call. | `tests/accounts.rs` |
+//! | A list contains each row once, even if rows are inserted while it is read. | `tests/accounts.rs` |
+//! | A token that has expired or is refused is replaced once in a call. | `tests/accounts.rs` |
 //! | An error names operation, object and remedy, and holds nothing of an answer. | `tests/accounts.rs` |
-//! | An answer to a deletion that was lost is found again. | `tests/accounts.rs` |
+//! | A deletion whose answer was lost is detected when it is repeated. | `tests/accounts.rs` |
 
 mod client;
 mod connected;

@@ -79,7 +79,7 @@ fn quay() -> RegistryId {
     "Quay_quay.io".parse().unwrap()
 }
 
-/// Rows appear before the second and the third page: none that was there is missing or twice.
+/// Rows appear before the second and the third page: no row is missing or repeated.
 #[tokio::test]
 async fn a_list_that_changes_while_it_is_read_has_each_row_once() {
     let rig = Rig::new(250, &["listCredentials:insert*2@2"]).await;
@@ -128,7 +128,7 @@ async fn an_access_token_is_kept_and_replaced_when_it_is_refused() {
 }
 
 #[tokio::test]
-async fn an_access_token_that_is_over_is_not_sent() {
+async fn an_expired_access_token_is_not_sent() {
     let rig = Rig::with(1, Settings { token_lifetime: Duration::ZERO, ..Settings::default() }).await;
     let error = rig.client.count(&quay()).await.unwrap_err();
     assert_eq!(
@@ -184,7 +184,7 @@ async fn a_missing_permission_and_a_wrong_secret_have_a_remedy() {
     let id = rig.all().await.unwrap()[0].id.clone();
     let error = rig.client.delete(&id).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::PermissionDenied);
-    assert!(error.hint().unwrap().contains("permitted") && error.to_string().contains("HTTP status 403, ACCT-MGMT-11"));
+    assert!(error.hint().unwrap().contains("permission to read and delete") && error.to_string().contains("HTTP status 403, ACCT-MGMT-11"));
     rig.ams.withdraw_tokens();
     daemon::file::replace(&rig.folder.path().join("secret"), b"wrong-secret").unwrap();
     let error = rig.client.count(&quay()).await.unwrap_err();

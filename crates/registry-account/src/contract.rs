@@ -90,7 +90,7 @@ pub struct Capabilities {
     pub passwords: Passwords,
     /// The accounts that [`Registry::list`] lists.
     pub lists: Lists,
-    /// True if the registry tells who has used an account.
+    /// True if the registry shows the usage of an account.
     pub usage_log: bool,
     /// The effect of [`Registry::disable`].
     pub disables: Disables,
@@ -163,7 +163,7 @@ pub struct Account {
     pub name: AccountName,
     /// The name with which it logs in.
     pub login: String,
-    /// Our id of its credential; `None` if the account is not ours.
+    /// The id of its credential; `None` if the account is not of this service.
     pub credential: Option<CredentialId>,
     /// Description for people.
     pub description: String,
@@ -221,7 +221,7 @@ pub struct Usage {
 /// One page of a list of accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ListedAccounts {
-    /// Accounts whose names could be ours.
+    /// Accounts whose names could be of this service.
     pub accounts: Vec<ListedAccount>,
     /// The token of the next page; `None` on the last one.
     pub next: Option<String>,

@@ -24,7 +24,7 @@ use crate::contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Lists, Login, NewAccount, Passwords,
     Registry, Usage,
 };
-use crate::description::{MARK, marked};
+use crate::description::{ID_LENGTH, with_id};
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::name::{AccountName, Image};
@@ -170,7 +170,7 @@ impl Registry for HarborRegistry {
             token_life: self.settings.token_life,
             calls_per_minute: self.settings.calls_per_minute,
             max_name_bytes: MAX_NAME.saturating_sub(self.settings.project.as_str().len()).saturating_sub(1),
-            max_description: MAX_DESCRIPTION.saturating_sub(MARK),
+            max_description: MAX_DESCRIPTION.saturating_sub(ID_LENGTH),
         }
     }
 
@@ -187,7 +187,7 @@ impl Registry for HarborRegistry {
     async fn create(&self, new: &NewAccount) -> Result<Credential, AccountError> {
         let call = self.call(Operation::Create, &new.name);
         self.check(&call, new)?;
-        let description = marked(&new.description, new.credential);
+        let description = with_id(&new.description, new.credential);
         let body = wire::new_robot(&new.name, &description, &self.settings.project);
         let request = Request::new("create_robot", Method::POST, "robots".to_owned()).with_body(&body);
         let answer = call.send(&request).await?;
@@ -212,7 +212,7 @@ impl Registry for HarborRegistry {
         Ok(Some(robot.into_account(name)))
     }
 
-    /// Checks the permission that the robot has from its creation on, and gives it again if it was taken away.
+    /// Checks the permission that the robot has from its creation on, and gives it again if it was removed.
     async fn permit(&self, name: &AccountName) -> Result<(), AccountError> {
         let call = self.call(Operation::Permit, name);
         let Some(robot) = self.robot(&call, name).await? else { return Err(call.failed(ErrorKind::NotFound)) };

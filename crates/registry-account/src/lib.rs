@@ -16,7 +16,7 @@
 //! | An account that was kept otherwise than it was sent is not returned. | `tests/registry/quay/refusals.rs`, `tests/registry/harbor/refusals.rs` |
 //! | Each failure of each call has its kind, and none repeats what the registry says. | `tests/registry/refusals.rs`, `tests/registry/secrecy.rs` |
 //! | A probe goes only to allowed addresses, and quotes nothing. | `crates/global-pull-secret/tests/controller/probing.rs` |
-//! | A probe tells a credential without permission from one that pulls. | `tests/registry/probing.rs` |
+//! | A probe distinguishes a credential without permission from one that pulls. | `tests/registry/probing.rs` |
 //!
 //! `docs/guides/registries` describes the set-up of each: an organization at Quay, a project at Harbor, a partner at Red Hat, an
 //! identity whose tokens are minted at the clouds'.

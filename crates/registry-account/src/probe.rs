@@ -147,10 +147,10 @@ impl Prober {
         self.bounded(exchange).await
     }
 
-    /// Waits for a turn, and for the end of an exchange.
+    /// Waits for a free slot, and for the end of an exchange.
     async fn bounded(&self, exchange: impl Future<Output = Result<Finding, Inconclusive>>) -> Finding {
         let asked = async {
-            let _turn = self.slots.acquire().await;
+            let _slot = self.slots.acquire().await;
             timeout(self.timeout, exchange).await
         };
         match timeout(WHOLE_WAIT, asked).await {

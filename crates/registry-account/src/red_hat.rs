@@ -19,7 +19,7 @@ use crate::contract::{
     Account, Capabilities, Credential, Disables, Identities, ListedAccounts, Lists, Login, NewAccount, Passwords,
     Registry, Usage,
 };
-use crate::description::marked;
+use crate::description::with_id;
 use crate::error::{AccountError, ErrorKind, Operation};
 use crate::identity::Identity;
 use crate::name::{AccountName, Image};
@@ -33,7 +33,7 @@ pub use settings::{InvalidPartner, Partner, RedHatSettings};
 const MAX_NAME: usize = 49;
 /// The text of the only 404 that means an account: a wrong address answers otherwise, and a deletion there has deleted nothing.
 const NOT_FOUND: &[u8] = b"Service Account not found";
-/// A name that no account of ours has: it has no random part.
+/// A name that no account of this service has: it has no random part.
 const ABSENT: &str = "identity-check";
 
 /// A [`Registry`] of Red Hat.
@@ -154,7 +154,7 @@ impl Registry for RedHatRegistry {
     async fn create(&self, new: &NewAccount) -> Result<Credential, AccountError> {
         let call = self.call(Operation::Create, &new.name);
         call.check_description(new, RedHatSettings::MAX_DESCRIPTION)?;
-        let body = wire::new_account(&new.name, &marked(&new.description, new.credential));
+        let body = wire::new_account(&new.name, &with_id(&new.description, new.credential));
         let path = format!("{}/service-accounts", self.settings.partner);
         let answer = call.send(&Request::new("create_service_account", Method::POST, path).with_body(&body)).await?;
         match answer.status {

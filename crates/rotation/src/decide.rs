@@ -16,9 +16,9 @@ pub use plan::{Candidate, Estimate, estimate, plan};
 /// The reason of a cluster that is not available in time.
 pub const NOT_IN_TIME: &str = "NotAvailableInTime";
 
-/// The standing of one cluster of a wave.
+/// The progress of one cluster of a wave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClusterProgress {
     /// It is as it was planned.
     ToWrite,
     /// It has the new content, and is not available yet.
@@ -39,7 +39,7 @@ pub struct Facts<'a> {
     /// Index of the current wave.
     pub wave: usize,
     /// The clusters of the current wave, in the order of the plan.
-    pub standings: &'a [Standing],
+    pub progress: &'a [ClusterProgress],
     /// Seconds since the last write of the wave in which the API has answered.
     pub waited: u64,
     /// The request of another process.
@@ -65,9 +65,9 @@ pub enum Step {
     Finish,
 }
 
-/// Returns the standing of a planned cluster; `seen` is the cluster now, if there is one.
-pub fn standing(planned: &Planned, planned_at: Timestamp, seen: Option<&Seen>) -> Standing {
-    let left = |cause: &str| Standing::Left(cause.to_owned());
+/// Returns the progress of a planned cluster; `seen` is the cluster now, if there is one.
+pub fn progress(planned: &Planned, planned_at: Timestamp, seen: Option<&Seen>) -> ClusterProgress {
+    let left = |cause: &str| ClusterProgress::Left(cause.to_owned());
     let Some(seen) = seen else { return left("it was deleted") };
     if seen.is_deleting {
         return left("it is being deleted");
@@ -77,44 +77,44 @@ pub fn standing(planned: &Planned, planned_at: Timestamp, seen: Option<&Seen>) -
     }
     match &seen.content {
         Content::Shown(digest) if planned.digest.is_of(digest) => with_new_content(seen),
-        _ if seen.generation == planned.generation => Standing::ToWrite,
-        _ => Standing::Left(format!(
+        _ if seen.generation == planned.generation => ClusterProgress::ToWrite,
+        _ => ClusterProgress::Left(format!(
             "it was changed since the plan: generation {} instead of {}",
             seen.generation, planned.generation
         )),
     }
 }
 
-/// Returns the standing of a cluster that has the new content.
-fn with_new_content(seen: &Seen) -> Standing {
+/// Returns the progress of a cluster that has the new content.
+fn with_new_content(seen: &Seen) -> ClusterProgress {
     let report = seen.report.as_ref().filter(|report| report.generation == seen.generation);
     match report {
-        Some(report) if report.available == Status::True => Standing::Available,
+        Some(report) if report.available == Status::True => ClusterProgress::Available,
         Some(report) if report.available == Status::False && diagnosis::decide::is_failure(&report.reason) => {
-            Standing::Failed(Failure {
+            ClusterProgress::Failed(Failure {
                 cluster: seen.id.clone(),
                 reason: report.reason.clone(),
                 message: report.message.clone(),
             })
         }
-        _ => Standing::Waiting,
+        _ => ClusterProgress::Waiting,
     }
 }
 
 /// Returns the next step.
 pub fn step(facts: &Facts<'_>) -> Step {
-    let Facts { plan, wave, standings, waited, request } = *facts;
+    let Facts { plan, wave, progress, waited, request } = *facts;
     match request {
         Some(Request::Abort) => return Step::Abort,
         Some(Request::Pause) => return Step::Pause,
         None => {}
     }
     let Some(clusters) = plan.waves.get(wave) else { return Step::Finish };
-    let to_write = standings.iter().position(|standing| *standing == Standing::ToWrite);
+    let to_write = progress.iter().position(|progress| *progress == ClusterProgress::ToWrite);
     let is_late = to_write.is_none() && waited >= plan.options.wave_timeout.into();
-    let failures = clusters.iter().zip(standings).filter_map(|(planned, standing)| match standing {
-        Standing::Failed(failure) => Some(failure.clone()),
-        Standing::Waiting if is_late => Some(Failure {
+    let failures = clusters.iter().zip(progress).filter_map(|(planned, progress)| match progress {
+        ClusterProgress::Failed(failure) => Some(failure.clone()),
+        ClusterProgress::Waiting if is_late => Some(Failure {
             cluster: planned.id.clone(),
             reason: NOT_IN_TIME.to_owned(),
             message: format!("it is not available {waited} s after the last write of its wave"),
@@ -127,7 +127,7 @@ pub fn step(facts: &Facts<'_>) -> Step {
     }
     match to_write {
         Some(index) => Step::Write(index),
-        None if !is_late && standings.contains(&Standing::Waiting) => Step::Wait,
+        None if !is_late && progress.contains(&ClusterProgress::Waiting) => Step::Wait,
         None => Step::NextWave(failures),
     }
 }

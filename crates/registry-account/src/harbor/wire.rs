@@ -134,7 +134,7 @@ impl Robot {
         }
     }
 
-    /// Returns the robot in a list, if its name could be ours.
+    /// Returns the robot in a list, if its name could be of this service.
     pub(super) fn listed(&self) -> Option<ListedAccount> {
         let created = self.creation_time.as_deref().and_then(time);
         Some(ListedAccount { name: self.short()?.parse().ok()?, credential: self.credential(), created })
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::ours(json!([{"kind": "project", "namespace": "fleet", "access": [{"resource": "repository", "action": "pull"}]}]), true)]
+    #[case::own(json!([{"kind": "project", "namespace": "fleet", "access": [{"resource": "repository", "action": "pull"}]}]), true)]
     #[case::allowed(
         json!([{"kind": "project", "namespace": "fleet", "access": [
             {"resource": "log", "action": "list"}, {"resource": "repository", "action": "pull", "effect": "allow"},

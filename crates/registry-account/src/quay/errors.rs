@@ -44,7 +44,7 @@ fn of_message(message: &str) -> Option<Known> {
     }
 }
 
-/// Returns what mends refusals that no operation expects.
+/// Returns the remedy for refusals that no operation expects.
 pub(super) fn remedies(organization: &OrganizationName) -> Remedies {
     Remedies {
         unauthenticated: "generate another access token of the OAuth application: this one is unknown or expired"

@@ -64,7 +64,7 @@ pub(super) fn metadata(credential: CredentialId) -> Value {
     Value::Object(Map::from_iter([(METADATA_CREDENTIAL.to_owned(), Value::String(credential.to_string()))]))
 }
 
-/// Returns the listed robots whose names could be ours.
+/// Returns the listed robots whose names could be of this service.
 pub(super) fn listed(answer: &Answer, organization: &OrganizationName) -> Option<Vec<ListedAccount>> {
     let Robots { robots } = answer.parse()?;
     let account = |robot: Robot| {

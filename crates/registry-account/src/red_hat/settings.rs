@@ -9,7 +9,7 @@ use daemon::calls::CallLog;
 use daemon::connections::ClientCertificate;
 use daemon::endpoint::EndpointUrl;
 
-use crate::description::MARK;
+use crate::description::ID_LENGTH;
 use crate::name::is_separated;
 
 /// The longest description that is sent, in characters. Red Hat states no limit.
@@ -51,7 +51,7 @@ pub struct InvalidPartner;
 
 impl RedHatSettings {
     /// The longest description of an account, in characters.
-    pub const MAX_DESCRIPTION: usize = LONGEST_SENT - MARK;
+    pub const MAX_DESCRIPTION: usize = LONGEST_SENT - ID_LENGTH;
 }
 
 // === impl Partner ===

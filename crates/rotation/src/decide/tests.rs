@@ -1,4 +1,4 @@
-//! Plans, standings, steps, and rotations that are killed after each step.
+//! Plans, progress, steps, and rotations that are killed after each step.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn a_cluster_of_a_server_whose_clock_is_ahead_is_not_a_later_one() {
     let seen = Seen { created: Some(ahead), ..cluster("a") };
     let plan = planned_with(vec![candidate(seen.clone())], options());
     assert_eq!(plan.planned, ahead);
-    assert_eq!(standing(&plan.waves[0][0], plan.planned, Some(&seen)), Standing::ToWrite);
+    assert_eq!(progress(&plan.waves[0][0], plan.planned, Some(&seen)), ClusterProgress::ToWrite);
 }
 
 #[rstest]
@@ -135,33 +135,33 @@ fn the_end_is_estimated_from_rate_and_waves(#[case] clusters: u32, #[case] per_m
 }
 
 #[rstest]
-#[case::as_planned(Some(cluster("a")), Standing::ToWrite)]
-#[case::written(Some(written(4, Some(report(3, Status::True, "SecretStored")))), Standing::Waiting)]
-#[case::its_job_runs(Some(written(4, Some(report(4, Status::False, "WorkloadInProgress")))), Standing::Waiting)]
-#[case::its_job_waits(Some(written(4, Some(report(4, Status::False, "WaitingForQuota")))), Standing::Waiting)]
-#[case::available(Some(written(4, Some(report(4, Status::True, "SecretStored")))), Standing::Available)]
-#[case::changed_after_us(Some(written(5, Some(report(5, Status::True, "SecretStored")))), Standing::Available)]
+#[case::as_planned(Some(cluster("a")), ClusterProgress::ToWrite)]
+#[case::written(Some(written(4, Some(report(3, Status::True, "SecretStored")))), ClusterProgress::Waiting)]
+#[case::its_job_runs(Some(written(4, Some(report(4, Status::False, "WorkloadInProgress")))), ClusterProgress::Waiting)]
+#[case::its_job_waits(Some(written(4, Some(report(4, Status::False, "WaitingForQuota")))), ClusterProgress::Waiting)]
+#[case::available(Some(written(4, Some(report(4, Status::True, "SecretStored")))), ClusterProgress::Available)]
+#[case::changed_after_us(Some(written(5, Some(report(5, Status::True, "SecretStored")))), ClusterProgress::Available)]
 #[case::failed(
     Some(written(4, Some(report(4, Status::False, "PermissionDenied")))),
-    Standing::Failed(Failure { cluster: "a".to_owned(), reason: "PermissionDenied".to_owned(), message: "so it is".to_owned() })
+    ClusterProgress::Failed(Failure { cluster: "a".to_owned(), reason: "PermissionDenied".to_owned(), message: "so it is".to_owned() })
 )]
-#[case::failed_before(Some(written(4, Some(report(3, Status::False, "PermissionDenied")))), Standing::Waiting)]
+#[case::failed_before(Some(written(4, Some(report(3, Status::False, "PermissionDenied")))), ClusterProgress::Waiting)]
 #[case::changed_by_another(
     Some(Seen { generation: 4_u32.into(), ..cluster("a") }),
-    Standing::Left("it was changed since the plan: generation 4 instead of 3".to_owned())
+    ClusterProgress::Left("it was changed since the plan: generation 4 instead of 3".to_owned())
 )]
-#[case::deleting(Some(Seen { is_deleting: true, ..cluster("a") }), Standing::Left("it is being deleted".to_owned()))]
-#[case::gone(None, Standing::Left("it was deleted".to_owned()))]
+#[case::deleting(Some(Seen { is_deleting: true, ..cluster("a") }), ClusterProgress::Left("it is being deleted".to_owned()))]
+#[case::gone(None, ClusterProgress::Left("it was deleted".to_owned()))]
 #[case::another_incarnation(
     Some(Seen { created: "2026-01-01T01:00:01Z".parse().ok(), ..cluster("a") }),
-    Standing::Left("it was deleted and created again since the plan".to_owned())
+    ClusterProgress::Left("it was deleted and created again since the plan".to_owned())
 )]
-fn standings_follow_from_the_api_alone(#[case] seen: Option<Seen>, #[case] expect: Standing) {
-    assert_eq!(standing(&planned("a"), planned_at(), seen.as_ref()), expect);
+fn progress_follows_from_the_api_alone(#[case] seen: Option<Seen>, #[case] expect: ClusterProgress) {
+    assert_eq!(progress(&planned("a"), planned_at(), seen.as_ref()), expect);
 }
 
-fn failed(id: &str) -> Standing {
-    Standing::Failed(failure(id, "JobFailed", "it has failed"))
+fn failed(id: &str) -> ClusterProgress {
+    ClusterProgress::Failed(failure(id, "JobFailed", "it has failed"))
 }
 
 fn failure(id: &str, reason: &str, message: &str) -> Failure {
@@ -174,48 +174,48 @@ fn late(id: &str) -> Failure {
 
 /// Waves `a`, then `b` and `c`.
 #[rstest]
-#[case::first(0, vec![Standing::ToWrite], 0, None, Step::Write(0))]
-#[case::waits(0, vec![Standing::Waiting], 899, None, Step::Wait)]
-#[case::next(0, vec![Standing::Available], 0, None, Step::NextWave(vec![]))]
+#[case::first(0, vec![ClusterProgress::ToWrite], 0, None, Step::Write(0))]
+#[case::waits(0, vec![ClusterProgress::Waiting], 899, None, Step::Wait)]
+#[case::next(0, vec![ClusterProgress::Available], 0, None, Step::NextWave(vec![]))]
 #[case::none_may_fail_in_the_first(0, vec![failed("a")], 0, None, Step::Stop(vec![failure("a", "JobFailed", "it has failed")]))]
-#[case::nor_be_late(0, vec![Standing::Waiting], 900, None, Step::Stop(vec![late("a")]))]
-#[case::left_is_no_failure(0, vec![Standing::Left("x".to_owned())], 0, None, Step::NextWave(vec![]))]
-#[case::second_write(1, vec![Standing::Waiting, Standing::ToWrite], 0, None, Step::Write(1))]
-#[case::not_late_before_all_are_written(1, vec![Standing::Waiting, Standing::ToWrite], 10_000, None, Step::Write(1))]
-#[case::tolerated(1, vec![failed("b"), Standing::ToWrite], 0, None, Step::Write(1))]
+#[case::nor_be_late(0, vec![ClusterProgress::Waiting], 900, None, Step::Stop(vec![late("a")]))]
+#[case::left_is_no_failure(0, vec![ClusterProgress::Left("x".to_owned())], 0, None, Step::NextWave(vec![]))]
+#[case::second_write(1, vec![ClusterProgress::Waiting, ClusterProgress::ToWrite], 0, None, Step::Write(1))]
+#[case::not_late_before_all_are_written(1, vec![ClusterProgress::Waiting, ClusterProgress::ToWrite], 10_000, None, Step::Write(1))]
+#[case::tolerated(1, vec![failed("b"), ClusterProgress::ToWrite], 0, None, Step::Write(1))]
 #[case::too_many(1, vec![failed("b"), failed("c")], 0, None, Step::Stop(vec![failure("b", "JobFailed", "it has failed"), failure("c", "JobFailed", "it has failed")]))]
-#[case::tolerated_and_late(1, vec![Standing::Available, Standing::Waiting], 900, None, Step::NextWave(vec![late("c")]))]
-#[case::failed_and_late(1, vec![failed("b"), Standing::Waiting], 900, None, Step::Stop(vec![failure("b", "JobFailed", "it has failed"), late("c")]))]
-#[case::waits_beside_a_tolerated_one(1, vec![failed("b"), Standing::Waiting], 0, None, Step::Wait)]
+#[case::tolerated_and_late(1, vec![ClusterProgress::Available, ClusterProgress::Waiting], 900, None, Step::NextWave(vec![late("c")]))]
+#[case::failed_and_late(1, vec![failed("b"), ClusterProgress::Waiting], 900, None, Step::Stop(vec![failure("b", "JobFailed", "it has failed"), late("c")]))]
+#[case::waits_beside_a_tolerated_one(1, vec![failed("b"), ClusterProgress::Waiting], 0, None, Step::Wait)]
 #[case::done(2, vec![], 0, None, Step::Finish)]
-#[case::paused(0, vec![Standing::ToWrite], 0, Some(Request::Pause), Step::Pause)]
+#[case::paused(0, vec![ClusterProgress::ToWrite], 0, Some(Request::Pause), Step::Pause)]
 #[case::aborted(0, vec![failed("a")], 0, Some(Request::Abort), Step::Abort)]
 fn steps(
     #[case] wave: usize,
-    #[case] standings: Vec<Standing>,
+    #[case] progress: Vec<ClusterProgress>,
     #[case] waited: u64,
     #[case] request: Option<Request>,
     #[case] expect: Step,
 ) {
     let plan = of(&["a", "b", "c"]);
-    assert_eq!(step(&Facts { plan: &plan, wave, standings: &standings, waited, request }), expect);
+    assert_eq!(step(&Facts { plan: &plan, wave, progress: &progress, waited, request }), expect);
 }
 
-/// A fleet whose Jobs end at the second look.
+/// A fleet whose Jobs end at the second observation.
 struct Fleet {
     clusters: BTreeMap<String, Seen>,
     writes: BTreeMap<String, u32>,
 }
 
 impl Fleet {
-    fn observe(&mut self, plan: &Plan, wave: usize) -> Vec<Standing> {
+    fn observe(&mut self, plan: &Plan, wave: usize) -> Vec<ClusterProgress> {
         let clusters = plan.waves.get(wave).map_or(&[][..], Vec::as_slice);
-        let standings = clusters.iter().map(|planned| standing(planned, plan.planned, self.clusters.get(&planned.id)));
-        let standings = standings.collect();
+        let progress = clusters.iter().map(|planned| progress(planned, plan.planned, self.clusters.get(&planned.id)));
+        let progress = progress.collect();
         for seen in self.clusters.values_mut() {
             seen.report = Some(report(u32::try_from(seen.generation.get()).unwrap(), Status::True, "SecretStored"));
         }
-        standings
+        progress
     }
 
     /// Writes as the API does with `If-Match`.
@@ -246,8 +246,8 @@ fn a_run_that_is_killed_after_any_step_goes_on(
         // A process that never gets further than its first step would never end where no wave is recorded.
         let limit = if records { steps } else { steps + 6 * ids.len() };
         while taken < limit && !is_done {
-            let standings = fleet.observe(&plan, wave);
-            match step(&Facts { plan: &plan, wave, standings: &standings, waited: 0, request: None }) {
+            let progress = fleet.observe(&plan, wave);
+            match step(&Facts { plan: &plan, wave, progress: &progress, waited: 0, request: None }) {
                 Step::Write(index) => fleet.write(&plan.waves[wave][index]),
                 Step::Wait => {}
                 Step::NextWave(failures) => {

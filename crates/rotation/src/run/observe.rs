@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::means::RunError;
 use super::worker::{End, Worker};
-use crate::decide::{Standing, standing};
+use crate::decide::{ClusterProgress, progress};
 use crate::event::Event;
 use crate::fleet::{self, Seen};
 use crate::plan::Planned;
@@ -29,14 +29,15 @@ impl Worker<'_, '_> {
             }
             Err(error) => return Err(error.into()),
         }
-        // The API may take long to answer, or be away.
+        // The API may take long to answer, or be unavailable.
         if self.request.is_some() {
             return Ok(None);
         }
         let before = self.wave.observed;
-        let is_known = |standing: &Standing| matches!(standing, Standing::Available | Standing::Left(_));
+        let is_known =
+            |progress: &ClusterProgress| matches!(progress, ClusterProgress::Available | ClusterProgress::Left(_));
         let clusters: &[Planned] = self.plan.waves.get(self.state.wave).map_or(&[], Vec::as_slice);
-        let open = clusters.iter().zip(&self.wave.standings).filter(|(_, standing)| !is_known(standing));
+        let open = clusters.iter().zip(&self.wave.progress).filter(|(_, progress)| !is_known(progress));
         let ids: Vec<&str> = open.map(|(planned, _)| planned.id.as_str()).collect();
         let found = fleet::with_ids(&self.run.calls, &ids).await;
         let now = Instant::now();
@@ -75,7 +76,7 @@ impl Worker<'_, '_> {
         let found: BTreeMap<&str, &Seen> = found.iter().map(|seen| (seen.id.as_str(), seen)).collect();
         for (index, planned) in clusters.iter().enumerate().filter(|(_, planned)| ids.contains(&planned.id.as_str())) {
             let seen = found.get(planned.id.as_str()).copied();
-            self.set(index, standing(planned, self.plan.planned, seen));
+            self.set(index, progress(planned, self.plan.planned, seen));
         }
         self.state.current = self.wave.counts();
     }

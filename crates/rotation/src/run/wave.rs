@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::decide::Standing;
+use crate::decide::ClusterProgress;
 use crate::plan::Plan;
 use crate::state::{Counts, Failure};
 
@@ -16,12 +16,12 @@ const OBSERVE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Wave {
     /// The clusters, in the order of the plan.
-    pub(super) standings: Vec<Standing>,
+    pub(super) progress: Vec<ClusterProgress>,
     /// The clusters whose writes the API has refused, by their index.
     pub(super) refused: BTreeMap<usize, Failure>,
     /// Time since the last write in which the API has answered.
     pub(super) waited: Duration,
-    /// True while a service does not answer, or the standings are not known yet.
+    /// True while a service does not answer, or the progress of its clusters is not known yet.
     pub(super) is_out: bool,
     /// The last observation.
     pub(super) observed: Option<Observed>,
@@ -43,7 +43,7 @@ impl Wave {
     pub(super) fn of(plan: &Plan, wave: usize) -> Self {
         let clusters = plan.waves.get(wave).map_or(0, Vec::len);
         Self {
-            standings: vec![Standing::Waiting; clusters],
+            progress: vec![ClusterProgress::Waiting; clusters],
             refused: BTreeMap::new(),
             waited: Duration::ZERO,
             is_out: false,
@@ -68,13 +68,13 @@ impl Wave {
 
     pub(super) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for standing in &self.standings {
-            match standing {
-                Standing::ToWrite => {}
-                Standing::Waiting => counts.waiting += 1,
-                Standing::Available => counts.available += 1,
-                Standing::Failed(_) => counts.failed += 1,
-                Standing::Left(_) => counts.left += 1,
+        for progress in &self.progress {
+            match progress {
+                ClusterProgress::ToWrite => {}
+                ClusterProgress::Waiting => counts.waiting += 1,
+                ClusterProgress::Available => counts.available += 1,
+                ClusterProgress::Failed(_) => counts.failed += 1,
+                ClusterProgress::Left(_) => counts.left += 1,
             }
         }
         counts

@@ -7,7 +7,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::means::{Run, RunError};
 use super::wave::Wave;
-use crate::decide::{self, Facts, Standing, Step};
+use crate::decide::{self, ClusterProgress, Facts, Step};
 use crate::event::Event;
 use crate::fleet::{Content, Seen};
 use crate::plan::Plan;
@@ -49,14 +49,14 @@ impl Worker<'_, '_> {
             if self.run.stop.is_cancelled() {
                 return Ok(self.signalled());
             }
-            // A request is obeyed also while the API is away.
+            // A request is obeyed also while the API is unavailable.
             if self.wave.is_out && self.request.is_none() {
                 self.pause().await;
                 continue;
             }
             match self.step() {
                 Step::Write(index) => {
-                    if self.has_turn(&mut pace).await
+                    if self.may_write(&mut pace).await
                         && let Some(end) = self.write(index).await
                     {
                         return Ok(end);
@@ -76,14 +76,14 @@ impl Worker<'_, '_> {
         decide::step(&Facts {
             plan: self.plan,
             wave: self.state.wave,
-            standings: &self.wave.standings,
+            progress: &self.wave.progress,
             waited: self.wave.waited.as_secs(),
             request: self.request,
         })
     }
 
-    /// Waits for the next turn to write; false if something else is due first.
-    async fn has_turn(&self, pace: &mut Interval) -> bool {
+    /// Waits until the rate permits the next write; false if something else is due first.
+    async fn may_write(&self, pace: &mut Interval) -> bool {
         tokio::select! {
             _tick = pace.tick() => true,
             () = sleep_until(self.wave.next_observation()) => false,
@@ -99,7 +99,7 @@ impl Worker<'_, '_> {
     }
 
     fn announce(&mut self) {
-        let (waves, clusters) = (self.plan.waves.len(), self.wave.standings.len());
+        let (waves, clusters) = (self.plan.waves.len(), self.wave.progress.len());
         if self.state.wave < waves {
             self.say(&Event::Wave { wave: self.state.wave + 1, waves, clusters });
         }
@@ -139,7 +139,7 @@ impl Worker<'_, '_> {
         self.fail(failures);
         let (wave, name) = (self.state.wave + 1, self.run.name);
         let because = format!(
-            "{count} clusters of wave {wave} have failed, {tolerated} are tolerated: see `pull-secret explain cluster {first}`, mend \
+            "{count} clusters of wave {wave} have failed, {tolerated} are tolerated: see `pull-secret explain cluster {first}`, resolve \
              the cause, run failed Jobs again with `pull-secret retry`, then `pull-secret rotate resume {name}`"
         );
         End { phase: Phase::Stopped, because }
@@ -209,32 +209,32 @@ impl Worker<'_, '_> {
         self.observe().await
     }
 
-    /// Notes the standing of a cluster, and says what has changed.
-    pub(super) fn set(&mut self, index: usize, standing: Standing) {
-        let standing = match (standing, self.wave.refused.get(&index)) {
-            (Standing::ToWrite, Some(refused)) => Standing::Failed(refused.clone()),
-            (standing, _) => standing,
+    /// Notes the progress of a cluster, and says what has changed.
+    pub(super) fn set(&mut self, index: usize, progress: ClusterProgress) {
+        let progress = match (progress, self.wave.refused.get(&index)) {
+            (ClusterProgress::ToWrite, Some(refused)) => ClusterProgress::Failed(refused.clone()),
+            (progress, _) => progress,
         };
         let Some(planned) = self.plan.waves.get(self.state.wave).and_then(|clusters| clusters.get(index)) else {
             return;
         };
-        let (cluster, before) = (planned.id.clone(), self.wave.standings.get(index));
-        if before == Some(&standing) {
+        let (cluster, before) = (planned.id.clone(), self.wave.progress.get(index));
+        if before == Some(&progress) {
             return;
         }
-        let event = match &standing {
-            Standing::Available => Some(Event::Available { cluster }),
-            Standing::Failed(failure) => Some(Event::Failed(failure.clone())),
-            Standing::Left(because) => {
+        let event = match &progress {
+            ClusterProgress::Available => Some(Event::Available { cluster }),
+            ClusterProgress::Failed(failure) => Some(Event::Failed(failure.clone())),
+            ClusterProgress::Left(because) => {
                 if self.state.left.len() < MAX_LISTED {
                     self.state.left.insert(cluster.clone(), because.clone());
                 }
                 Some(Event::Left { cluster, because: because.clone() })
             }
-            Standing::ToWrite | Standing::Waiting => None,
+            ClusterProgress::ToWrite | ClusterProgress::Waiting => None,
         };
-        if let Some(place) = self.wave.standings.get_mut(index) {
-            *place = standing;
+        if let Some(place) = self.wave.progress.get_mut(index) {
+            *place = progress;
         }
         self.state.current = self.wave.counts();
         if let Some(event) = event {

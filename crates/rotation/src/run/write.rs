@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use zeroize::Zeroize as _;
 
 use super::worker::{End, Worker};
-use crate::decide::{Standing, standing};
+use crate::decide::{ClusterProgress, progress};
 use crate::event::Event;
 use crate::fleet::{Content, Seen};
 use crate::plan::Planned;
@@ -33,8 +33,8 @@ impl Worker<'_, '_> {
         if let Some(end) = seen.as_ref().and_then(|seen| self.hidden(seen)) {
             return Some(end);
         }
-        let now = standing(planned, self.plan.planned, seen.as_ref());
-        let Some(cluster) = cluster.filter(|_| now == Standing::ToWrite) else {
+        let now = progress(planned, self.plan.planned, seen.as_ref());
+        let Some(cluster) = cluster.filter(|_| now == ClusterProgress::ToWrite) else {
             self.set(index, now);
             return None;
         };
@@ -45,7 +45,7 @@ impl Worker<'_, '_> {
         self.wave.waited = Duration::ZERO;
         match written {
             Ok(written) => self.is_written(index, planned, &written),
-            // The next observation says which change was first; it may have been ours.
+            // The next observation says which change was first; it may have been the one of this run.
             Err(error) if matches!(error.status(), Some(404 | 409 | 412)) => {
                 self.wave.observe_at_once();
                 None
@@ -58,7 +58,7 @@ impl Worker<'_, '_> {
                 let message = error.to_string();
                 let failure = Failure { cluster: planned.id.clone(), reason: REFUSED.to_owned(), message };
                 self.wave.refused.insert(index, failure);
-                self.set(index, Standing::ToWrite);
+                self.set(index, ClusterProgress::ToWrite);
                 None
             }
             Err(error) => self.failed_call(&error),
@@ -66,7 +66,7 @@ impl Worker<'_, '_> {
     }
 
     fn is_written(&mut self, index: usize, planned: &Planned, written: &Resource) -> Option<End> {
-        self.set(index, Standing::Waiting);
+        self.set(index, ClusterProgress::Waiting);
         self.say(&Event::Written { cluster: planned.id.clone(), generation: written.generation });
         match Seen::of(written).content {
             Content::Shown(digest) if planned.digest.is_of(&digest) => None,

@@ -84,7 +84,7 @@ async fn taken(found: Value, refreshed: Response<String>) -> (Result<(), Account
 
 /// The robot of someone else keeps its password.
 #[rstest]
-#[case::ours(json!([robot()]), None, 1)]
+#[case::own(json!([robot()]), None, 1)]
 #[case::ours_behind_others(json!([with("name", json!("robot$fleet+hf-one2")), robot()]), None, 1)]
 #[case::of_another(json!([with("description", other_credential())]), Some(ErrorKind::NameTaken), 0)]
 #[case::of_a_stranger(json!([with("description", json!("of a person"))]), Some(ErrorKind::NameTaken), 0)]

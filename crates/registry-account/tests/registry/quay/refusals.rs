@@ -38,7 +38,7 @@ async fn an_account_that_was_kept_otherwise_is_not_returned(#[case] kept: Value,
 }
 
 #[rstest]
-#[case::ours(document(200, &robot()), None)]
+#[case::own(document(200, &robot()), None)]
 #[case::of_another(
     document(200, &with("unstructured_metadata", json!({"hyperfleet.io/credential": "01932b5c-9f3e-7c2a-8e1d-ba9876543210"}))),
     Some(ErrorKind::NameTaken)
