@@ -175,7 +175,7 @@ fn adapter_settings() -> String {
 
 fn credentials_page() -> String {
     use credentials::reason::Reason as CredentialReason;
-    use credentials::rotation::{RotationPhase, RotationReason, Standing};
+    use credentials::rotation::{ClusterProgress, RotationPhase, RotationReason};
     use credentials::state::{Action, Lane, State};
     let mut page = format!(
         "# Registry credentials: states and reasons\n\n{NOTE}\nAs the ledger stores them, in rows and events. Each step has at most one \
@@ -212,9 +212,9 @@ fn credentials_page() -> String {
     for reason in RotationReason::ALL {
         let _infallible = writeln!(page, "| `{reason}` | {} |", reason.meaning());
     }
-    page.push_str("\n| standing of a cluster | meaning |\n|---|---|\n");
-    for standing in Standing::ALL {
-        let _infallible = writeln!(page, "| `{standing}` | {} |", standing.meaning());
+    page.push_str("\n| progress of a cluster | meaning |\n|---|---|\n");
+    for progress in ClusterProgress::ALL {
+        let _infallible = writeln!(page, "| `{progress}` | {} |", progress.meaning());
     }
     page.push_str(&leaving_ams());
     page

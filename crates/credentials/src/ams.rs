@@ -26,7 +26,7 @@ pub use back::{Back, BackError, back};
 pub use error::ImportError;
 pub use import::{Import, Imported, NotFound, import};
 pub use issue::{Issued, issue};
-pub use model::{AmsCluster, AmsCredential, AmsEntry, Finding, HostDifference, ImportPass, RegistryCount, Seen};
+pub use model::{AmsCluster, AmsCredential, AmsEntry, Comparison, Finding, HostDifference, ImportPass, RegistryCount};
 pub use paced::{BUDGET, Paced, Pacing, Waits};
 pub use retire::{RetireError, Retired, Retirement, retire};
 pub use secrets::{Content, PullSecrets};

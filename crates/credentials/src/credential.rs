@@ -33,7 +33,7 @@ pub struct InvalidRegistryName;
 pub struct ClusterRef {
     /// Its id.
     pub id: String,
-    /// The time of its creation in microseconds since 1970, which tells it from an earlier cluster with the id.
+    /// The time of its creation in microseconds since 1970, which distinguishes it from an earlier cluster with the id.
     pub incarnation: i64,
 }
 
@@ -133,12 +133,13 @@ pub struct Evidence {
     pub first_pull: Option<Proof>,
     /// It was not used for the quiet time, as a person attests.
     pub quiet: Option<Proof>,
-    /// The last observation of the cluster.
-    pub looked: Option<Timestamp>,
+    /// The last observation of the cluster; the stored name is an older one.
+    #[serde(rename = "looked")]
+    pub observed: Option<Timestamp>,
     /// The last observation of its usage.
-    pub usage: Option<UsageSeen>,
+    pub usage: Option<ObservedUsage>,
     /// The last observation of the cluster's pull secret.
-    pub document: Option<DocumentSeen>,
+    pub document: Option<ObservedDocument>,
 }
 
 /// A part of the evidence.
@@ -152,7 +153,7 @@ pub struct Proof {
 
 /// Usage as it was observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsageSeen {
+pub struct ObservedUsage {
     /// The time of the observation.
     pub at: Timestamp,
     /// The last pull in the observed time.
@@ -163,7 +164,7 @@ pub struct UsageSeen {
 
 /// The pull secret of the cluster as it was observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DocumentSeen {
+pub struct ObservedDocument {
     /// The time of the observation.
     pub at: Timestamp,
     /// Its relation to the credential.

@@ -14,10 +14,10 @@ pub use validity::Validity;
 
 /// An entry as a pull secret has it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenEntry {
+pub struct ObservedEntry {
     /// Its key, without a credential that was put there by mistake.
     pub host: String,
-    /// Its digest under the key of digests, and the mark of that key: equal ones have the same credential.
+    /// Its digest under the key of digests, and the id of that key: equal ones have the same credential.
     pub digest: EntryDigest,
     /// The user that it logs in with, to find the credential of the ledger; it is not stored.
     pub user: Option<String>,
@@ -28,7 +28,7 @@ pub struct SeenEntry {
 /// A digest of an entry that reveals nothing without its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryDigest {
-    /// Tells the key of digests; digests under different keys cannot be compared.
+    /// The id of the key of digests; digests under different keys cannot be compared.
     pub key: String,
     /// The digest.
     pub digest: String,
@@ -38,18 +38,18 @@ pub struct EntryDigest {
 #[derive(Clone, Debug)]
 pub struct EntryDigests {
     key: SecretSlice<u8>,
-    mark: String,
+    key_id: String,
 }
 
 /// The pull secret of a cluster as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenPullSecret {
+pub struct ObservedPullSecret {
     /// The cluster.
     pub cluster: ClusterRef,
     /// The generation that has it.
     pub generation: Generation,
     /// Its entries; `None` if it is by reference, hidden from this service, or no credential document.
-    pub entries: Option<Vec<SeenEntry>>,
+    pub entries: Option<Vec<ObservedEntry>>,
 }
 
 /// An entry as the ledger knows it.
@@ -72,15 +72,15 @@ pub struct KnownEntry {
 pub enum Since {
     /// It was made then.
     Made(Timestamp),
-    /// It was first seen then, and may be older.
-    Seen(Timestamp),
+    /// It was first observed then, and may be older.
+    FirstObserved(Timestamp),
 }
 
 /// The age and the expiry of all entries that the ledger knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryCounts {
     /// Entries with a credential of the ledger.
-    pub ours: Group,
+    pub service: Group,
     /// Entries that were made elsewhere.
     pub elsewhere: Group,
     /// Clusters whose pull secret cannot be read.
@@ -109,17 +109,17 @@ impl Since {
     /// Returns the time.
     pub fn time(self) -> Timestamp {
         match self {
-            Self::Made(time) | Self::Seen(time) => time,
+            Self::Made(time) | Self::FirstObserved(time) => time,
         }
     }
 
-    /// Returns the time since which the credential of an entry exists, as far as is known at a look: a credential that is known
+    /// Returns the time since which the credential of an entry exists, as far as is known at a read: a credential that is known
     /// already keeps its time.
-    pub(crate) fn at_look(seen: &SeenEntry, made: Option<Timestamp>, known: Option<Self>, now: Timestamp) -> Self {
-        match (made.or(seen.validity.issued), known) {
+    pub(crate) fn at_read(entry: &ObservedEntry, made: Option<Timestamp>, known: Option<Self>, now: Timestamp) -> Self {
+        match (made.or(entry.validity.issued), known) {
             (Some(made), _) => Self::Made(made),
             (None, Some(known)) => known,
-            (None, None) => Self::Seen(now),
+            (None, None) => Self::FirstObserved(now),
         }
     }
 }
@@ -129,17 +129,17 @@ impl Since {
 impl EntryDigests {
     /// Returns digests under a key.
     pub fn new(key: SecretSlice<u8>) -> Self {
-        let mark = Digest::of_bytes(b"credentials/entries/1").keyed(key.expose_secret()).to_string();
-        Self { key, mark }
+        let key_id = Digest::of_bytes(b"credentials/entries/1").keyed(key.expose_secret()).to_string();
+        Self { key, key_id }
     }
 
-    /// Returns the mark of the key.
-    pub fn key_mark(&self) -> &str {
-        &self.mark
+    /// Returns the id of the key, which follows from it and does not reveal it.
+    pub fn key_id(&self) -> &str {
+        &self.key_id
     }
 
     pub(crate) fn of(&self, entry: &Digest) -> EntryDigest {
-        EntryDigest { key: self.mark.clone(), digest: entry.keyed(self.key.expose_secret()).to_string() }
+        EntryDigest { key: self.key_id.clone(), digest: entry.keyed(self.key.expose_secret()).to_string() }
     }
 }
 

@@ -7,6 +7,7 @@ mod claim;
 mod entries;
 mod handle;
 mod inventory;
+mod members;
 mod model;
 mod of_cluster;
 mod orders;
@@ -17,11 +18,10 @@ mod rekey;
 mod rotations;
 mod rows;
 pub mod schema;
-mod settle;
 mod write;
 
 pub use ams::{AmsUse, OwnCredentials};
-pub use entries::{EntryFilter, LookedAt, PassKind};
+pub use entries::{EntryFilter, LastRead, PassKind};
 pub use handle::{Ledger, LedgerError};
 pub use inventory::{Count, Filter};
 pub use model::{

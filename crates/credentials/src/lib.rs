@@ -24,7 +24,7 @@
 //! - [`server::Server`] runs the worker on the registries of [`settings::Plan`], and gives each cluster that a registry's search finds
 //!   its first credential: from the change stream at once, from complete lists what was missed. `pull-secret credentials` is the
 //!   program.
-//! - [`entries`] are what pull secrets hold, of this service and of others: the service looks at all of them, and the ledger knows since when and until
+//! - [`entries`] are what pull secrets hold, of this service and of others: the service reads all of them, and the ledger knows since when and until
 //!   when each credential is good, by its digest.
 //! - [`http`] is an API over the ledger for others, off by default: it records orders as the commands do, and shows what they have come to.
 //! - [`sweep::Sweep`] names accounts that the ledger does not know. It deletes nothing.
@@ -45,11 +45,11 @@
 //! | One entry of a pull secret changes, at the generation that was read. | `publish/compose.rs`, `tests/publish/main.rs` |
 //! | No password is in a table, an event, an error or `Debug`; each is bound to its account. | `tests/credentials/secrecy.rs` |
 //! | All faults of the settings are listed at once. | `settings/tests.rs` |
-//! | The program gives, keeps over a kill, and takes away; nothing that it prints is a password. | `crates/pull-secret/tests/program/credentials.rs` |
+//! | The program assigns credentials, keeps them over a kill, and retires them; nothing that it prints is a password. | `crates/pull-secret/tests/program/credentials.rs` |
 //! | A rotation keeps its concurrency, group by group, with any number of replicas; failures stop it; what has begun can be put back. | `decide/tests/rotations.rs`, `tests/credentials/rotations.rs` |
 //! | A cluster leaves AMS phase by phase; nothing of AMS is deleted while a cluster needs it; each way back works until the last. | `decide/tests/ams.rs`, `tests/credentials/leaving.rs` |
 //! | A lost key costs no cluster its credential. | `tests/credentials/secrecy.rs` |
-//! | An entry keeps its age as long as its credential is the same; a late look changes nothing. | `tests/credentials/entries.rs` |
+//! | An entry keeps its age as long as its credential is the same; a late read changes nothing. | `tests/credentials/entries.rs` |
 //! | At Harbor, which shows a password once, a cluster gets an account after a lost answer, too. | `tests/credentials/harbor.rs` |
 //! | Events are only ever added; one that was changed or removed all the same is found by its chain. | `tests/credentials/ledger.rs`, `tests/credentials/chain.rs` |
 //! | The HTTP API answers callers whom Kubernetes permits it, and gives passwords with a grant of its own; both are recorded. | `tests/credentials/http.rs`, `tests/credentials/http_kubernetes.rs` |

@@ -21,7 +21,7 @@ use crate::decide::Work;
 use crate::decide::ams::Phase;
 use crate::entries::EntryCounts;
 use crate::ledger::Count;
-use crate::rotation::{GroupCounts, RotationPhase, Standing};
+use crate::rotation::{ClusterProgress, GroupCounts, RotationPhase};
 use crate::state::State;
 use entries::{EntryGauges, gauge};
 use requests::Requests;
@@ -40,7 +40,7 @@ pub struct Metrics {
     waiting_calls: Family<ByLane, Gauge>,
     registry_failing: Family<OfRegistry, Gauge>,
     rotations: Family<ByPhase, Gauge>,
-    rotation_clusters: Family<ByStanding, Gauge>,
+    rotation_clusters: Family<ByProgress, Gauge>,
     last_resync: Family<OfRegistry, Gauge>,
     entries: EntryGauges,
     leaving: Family<ByAmsPhase, Gauge>,
@@ -114,9 +114,9 @@ struct ByAmsPhase {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByStanding {
+struct ByProgress {
     registry: String,
-    standing: &'static str,
+    progress: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -227,9 +227,9 @@ impl Metrics {
         for OpenRotation { registry, phase, counts } in open {
             let registry = registry.to_string();
             self.rotations.get_or_create(&ByPhase { registry: registry.clone(), phase: phase.as_str() }).set(1);
-            for standing in Standing::ALL {
-                let number = counts.iter().map(|counts| counts.of(standing)).sum();
-                let labels = ByStanding { registry: registry.clone(), standing: standing.as_str() };
+            for progress in ClusterProgress::ALL {
+                let number = counts.iter().map(|counts| counts.of(progress)).sum();
+                let labels = ByProgress { registry: registry.clone(), progress: progress.as_str() };
                 self.rotation_clusters.get_or_create(&labels).set(gauge(number));
             }
         }
@@ -317,8 +317,8 @@ mod tests {
         metrics.show_rotations(&[OpenRotation { registry: "quay".parse().unwrap(), phase, counts: counts.to_vec() }]);
         for line in [
             r#"hyperfleet_credentials_rotations{registry="quay",phase="Stopped"} 1"#,
-            r#"hyperfleet_credentials_rotation_clusters{registry="quay",standing="Failed"} 5"#,
-            r#"hyperfleet_credentials_rotation_clusters{registry="quay",standing="Succeeded"} 0"#,
+            r#"hyperfleet_credentials_rotation_clusters{registry="quay",progress="Failed"} 5"#,
+            r#"hyperfleet_credentials_rotation_clusters{registry="quay",progress="Succeeded"} 0"#,
         ] {
             assert!(text().contains(line), "{line}: {}", text());
         }

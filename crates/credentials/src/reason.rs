@@ -29,7 +29,7 @@ fleet_model::reasons! {
         AwaitingFirstPull,
         /// No node has pulled with the new account within the deadline. Nothing is revoked.
         NeverPulled,
-        /// The registry does not tell who has used an account: a person must attest it.
+        /// The registry does not show who has used an account: a person must attest it.
         NoUsageLog,
         /// Another change of the cluster's pull secret has displaced the credential: put it back, or retire
         /// the credential.
@@ -86,9 +86,9 @@ fleet_model::reasons! {
         Retrying,
         /// It is not known if the call was carried out; the registry or the API is asked again.
         Ambiguous,
-        /// The identity of this service lacks a permission, or the configuration is wrong: mend it; retried slowly.
+        /// The identity of this service lacks a permission, or the configuration is wrong: correct it; retried slowly.
         Denied,
-        /// The rate of the registry is exhausted; the call waits for its turn.
+        /// The rate of the registry is exhausted; the call waits.
         RateLimited,
         /// The registry refuses the login of the new account: see whether it was changed or disabled there; retried slowly.
         LoginRefused,
@@ -109,7 +109,7 @@ fleet_model::reasons! {
 // === impl Reason ===
 
 impl Reason {
-    /// Returns true for causes that a person has to mend.
+    /// Returns true for causes that a person has to resolve.
     pub fn needs_a_person(self) -> bool {
         matches!(
             self,

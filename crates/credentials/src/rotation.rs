@@ -102,11 +102,11 @@ fleet_model::reasons! {
 }
 
 fleet_model::reasons! {
-    /// The standing of a cluster in a rotation.
-    pub enum Standing {
-        /// Its turn has not come.
+    /// The progress of a cluster in a rotation.
+    pub enum ClusterProgress {
+        /// It has not begun yet.
         Waiting,
-        /// Its new credential is reserved, and on its way to adoption.
+        /// Its new credential is reserved, and not adopted yet.
         InProgress,
         /// It has used its new credential for the demanded time.
         Succeeded,
@@ -135,23 +135,23 @@ pub struct Member {
     pub cluster: String,
     /// Index of its group.
     pub group: usize,
-    /// Its standing.
-    pub standing: Standing,
+    /// Its progress.
+    pub progress: ClusterProgress,
     /// The reason of a failure, or of being left alone.
     pub cause: Option<String>,
     /// Time at which its new credential was reserved.
     pub started: Option<Timestamp>,
-    /// Time at which it was done.
-    pub settled: Option<Timestamp>,
+    /// Time at which it has ended.
+    pub ended: Option<Timestamp>,
 }
 
-/// The numbers of the clusters of one group by their standing.
+/// The numbers of the clusters of one group by their progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupCounts {
-    /// Those whose turn has not come.
+    /// Those that have not begun.
     pub waiting: u64,
-    /// Those on their way.
+    /// Those in progress.
     pub in_progress: u64,
     /// Those that are done.
     pub succeeded: u64,
@@ -176,7 +176,7 @@ pub struct Rotation {
     pub reason: RotationReason,
     /// Index of the current group.
     pub group: usize,
-    /// Number of failed clusters that a person has seen and resumed over.
+    /// Number of failed clusters that a person has accepted by resuming.
     pub tolerated: u64,
     /// The time at which the calls of the clusters that were begun are paid off by its budget.
     pub paid_off: Timestamp,
@@ -204,32 +204,32 @@ pub struct Request {
 // === impl GroupCounts ===
 
 impl GroupCounts {
-    /// Adds clusters of a standing.
-    pub fn add(&mut self, standing: Standing, number: u64) {
-        let count = match standing {
-            Standing::Waiting => &mut self.waiting,
-            Standing::InProgress => &mut self.in_progress,
-            Standing::Succeeded => &mut self.succeeded,
-            Standing::Failed => &mut self.failed,
-            Standing::Skipped => &mut self.skipped,
+    /// Adds clusters with this progress.
+    pub fn add(&mut self, progress: ClusterProgress, number: u64) {
+        let count = match progress {
+            ClusterProgress::Waiting => &mut self.waiting,
+            ClusterProgress::InProgress => &mut self.in_progress,
+            ClusterProgress::Succeeded => &mut self.succeeded,
+            ClusterProgress::Failed => &mut self.failed,
+            ClusterProgress::Skipped => &mut self.skipped,
         };
         *count = count.saturating_add(number);
     }
 
-    /// Returns the number of those of a standing.
-    pub fn of(&self, standing: Standing) -> u64 {
-        match standing {
-            Standing::Waiting => self.waiting,
-            Standing::InProgress => self.in_progress,
-            Standing::Succeeded => self.succeeded,
-            Standing::Failed => self.failed,
-            Standing::Skipped => self.skipped,
+    /// Returns the number of those with this progress.
+    pub fn of(&self, progress: ClusterProgress) -> u64 {
+        match progress {
+            ClusterProgress::Waiting => self.waiting,
+            ClusterProgress::InProgress => self.in_progress,
+            ClusterProgress::Succeeded => self.succeeded,
+            ClusterProgress::Failed => self.failed,
+            ClusterProgress::Skipped => self.skipped,
         }
     }
 
     /// Returns the number of all.
     pub fn all(&self) -> u64 {
-        Standing::ALL.map(|standing| self.of(standing)).iter().sum()
+        ClusterProgress::ALL.map(|progress| self.of(progress)).iter().sum()
     }
 }
 

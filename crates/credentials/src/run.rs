@@ -8,7 +8,7 @@ mod served;
 mod step;
 mod worker;
 
-pub use clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
+pub use clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, ObserveRequest, Observed};
 pub use memory::MemoryClusters;
 pub use served::{Served, Sources};
-pub use worker::{RunError, Turn, Worker};
+pub use worker::{RunError, StepResult, Worker};

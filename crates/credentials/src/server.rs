@@ -36,7 +36,7 @@ use crate::metrics::{Metrics, OpenRotation, PoolLevel};
 use crate::publish::ApiClusters;
 use crate::registry::AnyRegistry;
 use crate::run::{Served, Sources, Worker};
-use crate::settings::{Plan, table};
+use crate::settings::{Checked, table};
 use api::ApiListener;
 use assign::Assignment;
 use entries::EntryPasses;
@@ -48,7 +48,7 @@ pub use start::{ServeError, StartError};
 
 /// Time for which a claimed row belongs to a replica; an action has half of it.
 const LEASE: Duration = Duration::from_mins(2);
-/// Maximum time of one look at a cluster, or of one publication.
+/// Maximum time of one observation of a cluster, or of one publication.
 const CLUSTER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the step at work to finish at a shutdown. What is cut off is found again.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,7 +71,7 @@ const UNREAD: &str = "the clusters were not read yet";
 /// A service whose listeners are bound and whose database is open, and that has not started yet.
 #[derive(Debug)]
 pub struct Server {
-    plan: Plan,
+    checked: Checked,
     client: Client,
     worker: Worker<Metered<AnyRegistry>, ApiClusters>,
     keyring: Arc<Keyring>,
@@ -90,21 +90,21 @@ impl Server {
     /// Binds the listeners and opens the database. Database, API and registries may be unavailable. `replica` is the actor in
     /// events.
     pub async fn prepare(
-        plan: Plan,
+        checked: Checked,
         environment: &impl Environment,
         sources: Sources,
         replica: String,
     ) -> Result<Self, StartError> {
-        let client = Client::new(plan.client.clone())?;
-        let keyring = Arc::new(plan.keyring().map_err(StartError::Setting)?);
-        let ledger = open(&plan, environment, Arc::clone(&keyring)).map_err(StartError::Setting)?;
+        let client = Client::new(checked.client.clone())?;
+        let keyring = Arc::new(checked.keyring().map_err(StartError::Setting)?);
+        let ledger = open(&checked, environment, Arc::clone(&keyring)).map_err(StartError::Setting)?;
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry, ledger.database().meter());
         let (failing, closing) = (Failing::default(), CancellationToken::new());
         let mut registries = std::collections::BTreeMap::new();
-        for planned in &plan.registries {
-            let name = planned.name.clone();
-            let connected = planned.connect();
+        for configured in &checked.registries {
+            let name = configured.name.clone();
+            let connected = configured.connect();
             let Served { registry, image, prefix, description, policy, pool, per_minute } =
                 connected.map_err(|cause| StartError::Registry { registry: name.clone(), cause })?;
             let registry = Metered::new(registry, name.clone(), metrics.clone(), failing.clone());
@@ -113,20 +113,20 @@ impl Server {
         let clusters = ApiClusters::new(client.clone(), CLUSTER_TIMEOUT, closing.clone());
         let worker = Worker { name: replica, ledger, registries, clusters, sources, lease: LEASE };
         let certificates = Certificates::register(&mut registry);
-        for planned in &plan.registries {
-            if let Some(ClientCertificate { cert_file, key_file }) = planned.client.certificate() {
-                let setting = format!("registries.{}.cert_file", planned.name);
+        for configured in &checked.registries {
+            if let Some(ClientCertificate { cert_file, key_file }) = configured.client.certificate() {
+                let setting = format!("registries.{}.cert_file", configured.name);
                 expose_client(setting, cert_file, key_file, &certificates);
             }
         }
         let directory = ApiListener::directory(&client, closing.clone());
-        let api = ApiListener::prepare(&plan, &worker, directory, metrics.clone(), &certificates).await?;
-        let (health, scraped) = (&plan.settings.health, &plan.settings.metrics);
+        let api = ApiListener::prepare(&checked, &worker, directory, metrics.clone(), &certificates).await?;
+        let (health, scraped) = (&checked.settings.health, &checked.settings.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
         let scraped = Endpoint::new(&table::TABLE, "metrics", "metrics", &scraped.host, scraped.port);
         let readiness = ReadinessSender::not_ready("has not opened the ledger yet");
         let probes = Probes::listen(&health, &scraped, registry, readiness).await?;
-        Ok(Self { plan, client, worker, keyring, metrics, failing, probes, api, closing })
+        Ok(Self { checked, client, worker, keyring, metrics, failing, probes, api, closing })
     }
 
     /// Bound address of the health listener.
@@ -146,10 +146,10 @@ impl Server {
 
     /// Serves until `stop`; the step at work is finished first. Ends before only on a ledger that cannot be used.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServeError> {
-        let Self { plan, client, worker, keyring, metrics, failing, probes, api, closing } = self;
+        let Self { checked, client, worker, keyring, metrics, failing, probes, api, closing } = self;
         let readiness = probes.readiness();
         let parts = Parts {
-            plan: &plan,
+            checked: &checked,
             client: &client,
             worker: &worker,
             keyring: &keyring,
@@ -195,7 +195,7 @@ async fn cut_off(stop: &CancellationToken, closing: &CancellationToken) {
 /// The parts of a running service.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
-    plan: &'a Plan,
+    checked: &'a Checked,
     client: &'a Client,
     worker: &'a Worker<Metered<AnyRegistry>, ApiClusters>,
     keyring: &'a Keyring,
@@ -213,7 +213,7 @@ impl Parts<'_> {
 
     /// Applies the missing migrations and checks that the keys of all passwords are known. Waits for the database.
     async fn open_ledger(&self) -> Result<(), ServeError> {
-        let lock_timeout = self.plan.settings.database.pool.advisory_lock_timeout;
+        let lock_timeout = self.checked.settings.database.pool.advisory_lock_timeout;
         let attempt = || async {
             let steps = self.ledger().migrate(lock_timeout, self.worker.sources.now()).await?;
             Ok::<_, LedgerError>((steps, self.missing_keys().await?))
@@ -236,15 +236,15 @@ impl Parts<'_> {
     /// Assigns, measures, and keeps readiness up to date until the service stops.
     async fn attend(&self, stop: &CancellationToken) {
         let problems: Vec<_> =
-            self.plan.registries.iter().map(|_each| watch::Sender::new(Some(UNREAD.to_owned()))).collect();
-        let assignments = self.plan.registries.iter().zip(&problems).map(|(planned, problem)| async move {
+            self.checked.registries.iter().map(|_each| watch::Sender::new(Some(UNREAD.to_owned()))).collect();
+        let assignments = self.checked.registries.iter().zip(&problems).map(|(configured, problem)| async move {
             let assignment = Assignment {
                 worker: self.worker,
-                registry: &planned.name,
-                search: planned.search.clone(),
+                registry: &configured.name,
+                search: configured.search.clone(),
                 client: self.client,
                 metrics: self.metrics,
-                resync: self.plan.settings.clusters.resync,
+                resync: self.checked.settings.clusters.resync,
                 problem,
             };
             assignment.run(stop).await;
@@ -254,17 +254,17 @@ impl Parts<'_> {
             clusters: &self.worker.clusters,
             client: self.client,
             digests: EntryDigests::new(self.keyring.digest_key().clone()),
-            resync: self.plan.settings.clusters.resync,
+            resync: self.checked.settings.clusters.resync,
             sources: &self.worker.sources,
             metrics: self.metrics,
         };
         let shadows = async {
-            if let Some(ams) = &self.plan.ams {
+            if let Some(ams) = &self.checked.ams {
                 let (ledger, client, sources) = (self.ledger(), self.client, &self.worker.sources);
                 Shadows { ledger, client, ams, sources, metrics: self.metrics }.run(stop).await;
             }
         };
-        let links = repeat("link events", LINK_INTERVAL, stop, || self.link());
+        let links = repeat("link-events", LINK_INTERVAL, stop, || self.link());
         let check = || self.check(&problems);
         let ready = self.readiness.poll(Duration::from_secs(1), check);
         let checkpoints = self.ledger().database().make_checkpoints();
@@ -298,23 +298,28 @@ impl Parts<'_> {
     async fn link(&self) -> Result<(), LedgerError> {
         if let Some(Link { number, through, hash, .. }) = self.ledger().link_events(self.worker.sources.now()).await? {
             let link = format!("{number}:{hash}");
-            tracing::info!(target: AUDIT, operation = "link events", link, through, "events linked");
+            tracing::info!(target: AUDIT, operation = "link-events", link, through, "events linked");
         }
         Ok(())
     }
 
     async fn measure(&self) {
         if let Err(error) = self.update_metrics().await {
-            tracing::debug!(operation = "measure", cause = causes(&error), "metrics are of an earlier time");
+            tracing::debug!(
+                operation = "measure",
+                cause = causes(&error),
+                "cannot update metrics; keeping the last values"
+            );
         }
     }
 
     async fn update_metrics(&self) -> Result<(), LedgerError> {
-        let (ledger, registries) = (self.ledger(), &self.plan.registries);
-        let levels = registries.iter().map(|planned| PoolLevel { registry: &planned.name, target: planned.pool });
+        let (ledger, registries) = (self.ledger(), &self.checked.registries);
+        let levels =
+            registries.iter().map(|configured| PoolLevel { registry: &configured.name, target: configured.pool });
         self.metrics.show_ledger(&ledger.counts().await?, &levels.collect::<Vec<_>>());
-        for planned in registries {
-            let name = &planned.name;
+        for configured in registries {
+            let name = &configured.name;
             self.metrics.show_unadopted(name, ledger.oldest_unadopted(name).await?, self.worker.sources.now());
             self.metrics.show_waiting(name, &ledger.work(name).await?);
             self.metrics.show_failing(name, self.failing.has(name));
@@ -330,11 +335,11 @@ impl Parts<'_> {
 
     /// Advances the rotations.
     async fn rotate(&self) {
-        for registry in self.plan.registries.iter().map(|planned| &planned.name) {
+        for registry in self.checked.registries.iter().map(|configured| &configured.name) {
             match self.worker.rotate(registry).await {
                 Ok(advanced) if advanced == Advanced::default() => {}
-                Ok(Advanced { begun, settled, .. }) => {
-                    tracing::info!(operation = "rotate", %registry, begun, settled, "rotation advanced");
+                Ok(Advanced { begun, ended, .. }) => {
+                    tracing::info!(operation = "rotate", %registry, begun, ended, "rotation advanced");
                 }
                 Err(error) => {
                     tracing::warn!(operation = "rotate", %registry, cause = causes(&error), "cannot advance; retrying");

@@ -1,4 +1,4 @@
-//! Reads the settings of the credentials service, checks them, and makes a plan of them.
+//! Reads the settings of the credentials service, and checks them.
 
 mod ams;
 mod checks;
@@ -18,10 +18,10 @@ use daemon::settings::dump::Dump;
 use daemon::settings::{Given, Loaded, configuration};
 use database::sealed::{KeyFiles, Keyring};
 
-pub use ams::AmsPlan;
+pub use ams::CheckedAms;
 pub use daemon::settings::common::Address;
 pub use policy::{ApprovalSetting, NodesSetting, PolicySettings, RetireSetting};
-pub use registry::{RegistryKind, RegistryPlan, RegistrySettings};
+pub use registry::{CheckedRegistry, RegistryKind, RegistrySettings};
 pub use shape::{Ams, Clients, ClusterSettings, ServerSettings, ServerTls, Settings};
 pub use table::CONFIG_VARIABLE;
 
@@ -33,36 +33,36 @@ const DIGEST_LABEL: &str = "credentials/digest/1";
 
 /// The settings, checked.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Checked {
     /// Client of the HyperFleet API.
     pub client: hyperfleet_client::Settings,
     /// The registries, each with a name of its own.
-    pub registries: Vec<RegistryPlan>,
+    pub registries: Vec<CheckedRegistry>,
     /// AMS, which clusters leave; `None` if none is configured.
-    pub ams: Option<AmsPlan>,
+    pub ams: Option<CheckedAms>,
     /// The settings that it was made of.
     pub settings: Settings,
 }
 
-// === impl Plan ===
+// === impl Checked ===
 
-impl Plan {
-    /// Reads the settings from flags, environment and file, and makes a plan of them.
+impl Checked {
+    /// Reads the settings from flags, environment and file, and checks them.
     ///
     /// # Errors
     ///
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        read(flags, environment)?.then(|settings| settings.plan(environment))
+        read(flags, environment)?.then(|settings| settings.check(environment))
     }
 
-    /// Reads the settings as [`Plan::load`] does, and returns them with their sources.
+    /// Reads the settings as [`Checked::load`] does, and returns them with their sources.
     ///
     /// # Errors
     ///
     /// Every fault, as a line for a message.
     pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
-        read(flags, environment)?.dumped(|settings| settings.plan(environment))
+        read(flags, environment)?.dumped(|settings| settings.check(environment))
     }
 
     /// Reads the keys of the ledger. Without any, one is generated beside a SQLite database.
@@ -86,8 +86,8 @@ impl Plan {
 // === impl Settings ===
 
 impl Settings {
-    /// Takes what files and `DATABASE_URL` hold, checks the settings as a whole, and makes a plan of them.
-    fn plan(mut self, environment: &impl Environment) -> Result<Plan, Vec<String>> {
+    /// Takes what files and `DATABASE_URL` hold, and checks the settings as a whole.
+    fn check(mut self, environment: &impl Environment) -> Result<Checked, Vec<String>> {
         let mut faults = self.database.read_files();
         faults.extend(self.database.faults());
         faults.extend(self.database.take_url(environment));
@@ -95,43 +95,43 @@ impl Settings {
         self.server.check(&mut faults);
         let base_url = self.clients.hyperfleet_api.address(&mut faults);
         let registries = self.registries(&mut faults);
-        let ams = self.ams.plan(&registries, &mut faults);
+        let ams = self.ams.check(&registries, &mut faults);
         match base_url.filter(|_| faults.is_empty()) {
             Some(base_url) => {
                 let agent = concat!("hyperfleet-credentials/", env!("CARGO_PKG_VERSION")).to_owned();
                 let client = self.clients.hyperfleet_api.client(base_url, agent, self.clusters.poll_interval);
-                Ok(Plan { client, registries, ams, settings: self })
+                Ok(Checked { client, registries, ams, settings: self })
             }
             None => Err(faults),
         }
     }
 
-    fn registries(&self, faults: &mut Vec<String>) -> Vec<RegistryPlan> {
+    fn registries(&self, faults: &mut Vec<String>) -> Vec<CheckedRegistry> {
         if self.registries.is_empty() {
             faults.push("registries: must name one or more".to_owned());
         }
         let mut names = BTreeSet::new();
-        let mut plans: Vec<RegistryPlan> = Vec::new();
+        let mut registries: Vec<CheckedRegistry> = Vec::new();
         for (index, registry) in self.registries.iter().enumerate() {
             if !names.insert(&registry.name) {
                 faults.push(format!("registries[{index}].name: another registry has this name"));
             }
-            let Some(plan) = registry.plan(index, faults) else { continue };
+            let Some(checked) = registry.check(index, faults) else { continue };
             // A pull secret has one entry for a host.
-            let shares = |other: &&RegistryPlan| other.client.host() == plan.client.host();
-            if let Some(other) = plans.iter().find(shares)
-                && (other.search.is_none() || plan.search.is_none())
+            let shares = |other: &&CheckedRegistry| other.client.host() == checked.client.host();
+            if let Some(other) = registries.iter().find(shares)
+                && (other.search.is_none() || checked.search.is_none())
             {
                 faults.push(format!(
                     "registries[{index}].search: registry {} has the host {} too, and a pull secret has one entry for a host: \
                      give both a search, so that no cluster is in both",
                     other.name,
-                    plan.client.host()
+                    checked.client.host()
                 ));
             }
-            plans.push(plan);
+            registries.push(checked);
         }
-        plans
+        registries
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Stray {
 pub struct Sweep {
     /// The accounts found so far.
     pub strays: Vec<Stray>,
-    /// Number of accounts with the prefix that were looked at.
+    /// Number of accounts with the prefix that were checked.
     pub accounts: usize,
     /// The page to go on with.
     page: Option<String>,
@@ -76,7 +76,7 @@ pub enum SweepError {
 // === impl Sweep ===
 
 impl Sweep {
-    /// Looks at the next page of a registry's accounts.
+    /// Checks the next page of a registry's accounts.
     pub async fn next<R: Registry>(&mut self, sweeping: &Sweeping<'_, R>, now: Timestamp) -> Result<Swept, SweepError> {
         let Sweeping { ledger, registry, name, prefix, per_minute } = *sweeping;
         let call = Call { lane: Lane::Audit, per_minute };
@@ -84,14 +84,14 @@ impl Sweep {
             return Ok(Swept::Wait(until));
         }
         let listed = registry.list(self.page.as_deref()).await?;
-        let ours: Vec<ListedAccount> =
+        let own: Vec<ListedAccount> =
             listed.accounts.into_iter().filter(|listed| listed.name.has_prefix(prefix)).collect();
-        let names: Vec<AccountName> = ours.iter().map(|listed| listed.name.clone()).collect();
+        let names: Vec<AccountName> = own.iter().map(|listed| listed.name.clone()).collect();
         // The ledger is read after the list, so that an account of a credential that was reserved meanwhile is known.
         let known: BTreeMap<AccountName, KnownAccount> =
             ledger.known(name, &names).await?.into_iter().map(|known| (known.account.clone(), known)).collect();
-        self.accounts += ours.len();
-        self.strays.extend(ours.into_iter().filter_map(|listed| stray(listed, &known)));
+        self.accounts += own.len();
+        self.strays.extend(own.into_iter().filter_map(|listed| stray(listed, &known)));
         self.page = listed.next;
         Ok(if self.page.is_some() { Swept::More } else { Swept::Done })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use credentials::credential::{Credential, Proof};
 use credentials::ledger::Filter;
 use credentials::server::open_existing;
-use credentials::settings::Plan;
+use credentials::settings::Checked;
 use credentials::state::State;
 use daemon::environment::Environment;
 use daemon::log::causes;
@@ -79,13 +79,13 @@ pub struct CredentialView {
 ///
 /// A line for the page; the faults of the configuration are one.
 pub async fn observe(
-    plan: &Result<Plan, String>,
+    checked: &Result<Checked, String>,
     environment: &impl Environment,
     cluster: &str,
 ) -> Result<Vec<Credential>, String> {
-    let plan = plan.as_ref().map_err(String::clone)?;
+    let checked = checked.as_ref().map_err(String::clone)?;
     let read = async {
-        let ledger = open_existing(plan, environment).await.map_err(|error| causes(&error))?;
+        let ledger = open_existing(checked, environment).await.map_err(|error| causes(&error))?;
         let filter = Filter { cluster: Some(cluster.to_owned()), ..Filter::default() };
         ledger.list(&filter).await.map_err(|error| causes(&error))
     };

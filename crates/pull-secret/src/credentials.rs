@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use credentials::ledger::Filter;
 use credentials::server::Server;
-use credentials::settings::Plan;
+use credentials::settings::Checked;
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
 use daemon::log::AUDIT;
@@ -26,7 +26,7 @@ use daemon::output;
 use fleet_model::names::trace::SERVICE_CREDENTIALS;
 use jiff::Timestamp;
 
-pub(crate) use common::plan_if_set;
+pub(crate) use common::checked_if_set;
 
 use crate::cli::{self, CredentialArguments, CredentialsCommand, CredentialsFlags, LedgerAuditCommand, ListArguments};
 
@@ -48,7 +48,7 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
     match command {
         CredentialsCommand::Serve(flags) => return serve(flags),
         CredentialsCommand::ConfigDump(arguments) => {
-            let dump = Plan::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+            let dump = Checked::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
             return Ok(output::print(dump.render(arguments.output))?);
         }
         _ => {}
@@ -76,15 +76,15 @@ pub(crate) fn credentials(command: CredentialsCommand) -> anyhow::Result<ExitCod
 }
 
 fn serve(flags: CredentialsFlags) -> anyhow::Result<ExitCode> {
-    let plan = common::plan(flags)?;
-    let _traces = cli::start(plan.settings.log.of(CRATES), &plan.settings.tracing, SERVICE_CREDENTIALS)?;
+    let checked = common::checked(flags)?;
+    let _traces = cli::start(checked.settings.log.of(CRATES), &checked.settings.tracing, SERVICE_CREDENTIALS)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
         let sources = common::sources();
-        let registries: Vec<String> = plan.registries.iter().map(|registry| registry.name.to_string()).collect();
+        let registries: Vec<String> = checked.registries.iter().map(|registry| registry.name.to_string()).collect();
         let replica = format!("credentials-{:016x}", rand::random::<u64>());
-        let server = Server::prepare(plan, &ProcessEnvironment, sources, replica).await?;
+        let server = Server::prepare(checked, &ProcessEnvironment, sources, replica).await?;
         let api = server.api_address().map_or_else(String::new, |address| format!(", the HTTP API on {address}"));
         output::note(format_args!(
             "Credentials at {}{api}, probes on {}, metrics on {}. Ctrl-C stops it.",
@@ -99,7 +99,7 @@ fn serve(flags: CredentialsFlags) -> anyhow::Result<ExitCode> {
 
 async fn list(arguments: ListArguments) -> anyhow::Result<ExitCode> {
     let ListArguments { registry, state, cluster, older_than, needs_a_person, output, flags } = arguments;
-    let ledger = common::ledger(&common::plan(flags)?).await?;
+    let ledger = common::ledger(&common::checked(flags)?).await?;
     let mut found = ledger.list(&Filter { registry, state, cluster }).await?;
     if let Some(age) = older_than {
         let before = Timestamp::now().checked_sub(age).context("--older-than: is too long")?;
@@ -110,14 +110,14 @@ async fn list(arguments: ListArguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn show(arguments: CredentialArguments) -> anyhow::Result<ExitCode> {
-    let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
+    let ledger = common::ledger(&common::checked(arguments.flags)?).await?;
     let credential = common::find(&ledger, arguments.id).await?;
     let successor = ledger.successor(credential.id).await?;
     Ok(output::print(page::show(&credential, successor.as_ref(), arguments.output))?)
 }
 
 async fn events(arguments: CredentialArguments) -> anyhow::Result<ExitCode> {
-    let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
+    let ledger = common::ledger(&common::checked(arguments.flags)?).await?;
     let credential = common::find(&ledger, arguments.id).await?;
     Ok(output::print(page::events(&ledger.events(credential.id).await?, arguments.output))?)
 }

@@ -19,7 +19,7 @@ use sentinel::settings::{self, EventsSettings};
 
 use crate::cli::{ClientFlags, DoctorArguments, OutputFormat};
 use crate::context::Chosen;
-use crate::credentials::plan_if_set;
+use crate::credentials::checked_if_set;
 use crate::{broker, client, store};
 
 /// The variable that Kubernetes sets in every Pod.
@@ -39,7 +39,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
     if let Some(Ok(place)) = &place {
         named.extend(files_of(place)?);
     }
-    let plan = plan_if_set(arguments.credentials_config.as_ref())?;
+    let checked = checked_if_set(arguments.credentials_config.as_ref())?;
     let files = named.into_iter().map(file).collect();
     let has_kubernetes = access.kubeconfig.is_some() || ProcessEnvironment.text(IN_POD)?.is_some();
     let has_broker = has_broker(&broker)?;
@@ -56,8 +56,8 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
             }
         };
         let credentials = async {
-            match &plan {
-                Some(Ok(plan)) => Some(Ok(Box::pin(observe::credentials(plan, &ProcessEnvironment)).await)),
+            match &checked {
+                Some(Ok(checked)) => Some(Ok(Box::pin(observe::credentials(checked, &ProcessEnvironment)).await)),
                 Some(Err(fault)) => Some(Err(fault.clone())),
                 None => None,
             }

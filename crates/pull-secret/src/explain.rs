@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{ExplainArguments, OutputFormat};
 use crate::client;
 use crate::context::Chosen;
-use crate::credentials::plan_if_set;
+use crate::credentials::checked_if_set;
 
 /// Maximum time of all calls together.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
     let context = Chosen::of_fleet(&api)?;
     let client = client::client_in(&api, &context)?;
     let kubernetes = context.kubernetes(kubeconfig.as_ref())?;
-    let plan = plan_if_set(credentials_config.as_ref())?;
+    let checked = checked_if_set(credentials_config.as_ref())?;
     let stale_after = SignedDuration::from_secs(stale_after.into());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start tokio")?;
     let facts = runtime.block_on(async {
@@ -45,8 +45,8 @@ pub(crate) fn cluster(arguments: ExplainArguments) -> anyhow::Result<ExitCode> {
         let job_namespace = context.namespace(namespace.as_ref());
         let target = Target { id, job_namespace, kubernetes, stale_after };
         let ledger = async {
-            match &plan {
-                Some(plan) => match credentials::observe(plan, &ProcessEnvironment, &target.id).await {
+            match &checked {
+                Some(checked) => match credentials::observe(checked, &ProcessEnvironment, &target.id).await {
                     Ok(found) => Observation::Found(found),
                     Err(why) => Observation::Failed(why),
                 },

@@ -10,7 +10,7 @@ use credentials::ledger::Ledger;
 use credentials::registry::AnyRegistry;
 use credentials::run::Sources;
 use credentials::server::{Server, open};
-use credentials::settings::Plan;
+use credentials::settings::Checked;
 use daemon::faults::Faults;
 use emulators::quay::Quay;
 use jiff::Timestamp;
@@ -53,19 +53,19 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>) -> anyhow::Result<Prepared> {
     let config = write(wiring)?;
     let flags = BTreeMap::from([("config", config.clone())]);
     let environment = BTreeMap::<&str, &str>::new();
-    let mut plan = Plan::load(flags, &environment).map_err(Faults::of_configuration)?;
-    for planned in &mut plan.registries {
-        planned.policy.late = LATE;
-        if let AnyRegistry::Quay(quay) = planned.connect()?.registry {
+    let mut checked = Checked::load(flags, &environment).map_err(Faults::of_configuration)?;
+    for configured in &mut checked.registries {
+        configured.policy.late = LATE;
+        if let AnyRegistry::Quay(quay) = configured.connect()?.registry {
             quay.prepare().await?;
         }
     }
     // The permission for the team's members is a default for new repositories.
     wiring.quay.add_repository(wiring.repository);
-    let keyring = Arc::new(plan.keyring().map_err(anyhow::Error::msg)?);
-    let ledger = open(&plan, &environment, keyring).map_err(anyhow::Error::msg)?;
+    let keyring = Arc::new(checked.keyring().map_err(anyhow::Error::msg)?);
+    let ledger = open(&checked, &environment, keyring).map_err(anyhow::Error::msg)?;
     let sources = Sources { now: Arc::new(Timestamp::now), random: Arc::new(rand::random::<u128>) };
-    let server = Server::prepare(plan, &environment, sources, "credentials".to_owned()).await;
+    let server = Server::prepare(checked, &environment, sources, "credentials".to_owned()).await;
     let server = server.context("the credentials service cannot start")?;
     Ok(Prepared { server, ledger, config: config.into() })
 }

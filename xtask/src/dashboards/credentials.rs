@@ -17,7 +17,7 @@ pub(super) const DASHBOARD: Dashboard = Dashboard {
                 "{{registry}}: {{reason}}",
             )],
         )
-        .with_note("What to do: docs/guides/credentials.md, \"Look\"."),
+        .with_note("What to do: docs/guides/credentials.md, \"Inspect\"."),
         panel(
             Kind::Lines,
             "Credentials, by state",
@@ -56,8 +56,8 @@ pub(super) const DASHBOARD: Dashboard = Dashboard {
             "Clusters of a rotation",
             "short",
             &[(
-                "max by (registry, standing) (hyperfleet_credentials_rotation_clusters)",
-                "{{registry}}: {{standing}}",
+                "max by (registry, progress) (hyperfleet_credentials_rotation_clusters)",
+                "{{registry}}: {{progress}}",
             )],
         ),
         panel(

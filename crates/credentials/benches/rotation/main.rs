@@ -1,5 +1,5 @@
 //! Rotates a fleet with the service's own worker and ledger (SQLite) by a virtual clock: a registry that allows fewer calls than it
-//! states in every third hour, and is away for an hour; one of a hundred clusters never follows its pull secret, one of twenty an hour
+//! states in every third hour, and is unavailable for an hour; one of a hundred clusters never follows its pull secret, one of twenty an hour
 //! late.
 //!
 //! `CLUSTERS=100000 cargo bench --package credentials --bench rotation` rotates a hundred thousand.
@@ -23,8 +23,8 @@ use credentials::decide::rotation::{calls, rotation_eta};
 use credentials::ledger::schema::COMPONENT;
 use credentials::ledger::{Change, Claim, Ledger, NewRotation, Outcome, Password, RotationRequest, Slot, Statement};
 use credentials::reason::Reason;
-use credentials::rotation::{Candidate, GroupCounts, RotationName, RotationPhase, RotationPlan, Standing};
-use credentials::run::{Served, Sources, Turn, Worker};
+use credentials::rotation::{Candidate, ClusterProgress, GroupCounts, RotationName, RotationPhase, RotationPlan};
+use credentials::run::{Served, Sources, StepResult, Worker};
 use credentials::state::{Lane, State};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use database::sealed::{DigestKey, KeyBytes, Keyring};
@@ -41,7 +41,7 @@ const CONCURRENCY: u32 = 500;
 const STEP: Duration = Duration::from_secs(30);
 /// Virtual time between two lines of progress.
 const PROGRESS: Duration = Duration::from_hours(4);
-/// Time between two looks for work where there is none.
+/// Time until the next attempt to claim a row where none is due.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// A fleet at work.
@@ -56,7 +56,7 @@ struct Fleet {
 /// Counts of a run.
 #[derive(Default)]
 struct Run {
-    turns: u64,
+    steps: u64,
     most: u64,
     resumed: u64,
     /// Time from which the progress is printed again.
@@ -86,8 +86,8 @@ fn main() {
         fleet.report(&run).await;
         let bytes = std::fs::metadata(&path).unwrap().len();
         println!("  ledger                     {:8.1} KB each cluster", bytes as f64 / size as f64 / 1000.0);
-        let each = rotated.as_secs_f64() * 1e6 / run.turns as f64;
-        println!("  work of this machine       {:8.1} s, {each:.0} µs a turn", rotated.as_secs_f64());
+        let each = rotated.as_secs_f64() * 1e6 / run.steps as f64;
+        println!("  work of this machine       {:8.1} s, {each:.0} µs a step", rotated.as_secs_f64());
     });
 }
 
@@ -198,11 +198,12 @@ impl Fleet {
                 if rotation.phase == RotationPhase::Done {
                     return;
                 }
-                let begun = ledger.rotation_members(&self.name, Standing::InProgress, CONCURRENCY + 1).await.unwrap();
+                let begun =
+                    ledger.rotation_members(&self.name, ClusterProgress::InProgress, CONCURRENCY + 1).await.unwrap();
                 run.most = run.most.max(begun.len() as u64);
                 self.progress(run).await;
             }
-            self.turn(run).await;
+            self.step(run).await;
         }
     }
 
@@ -210,13 +211,13 @@ impl Fleet {
     async fn retire(&self, run: &mut Run) {
         let stragglers = self.size / STRAGGLER;
         while self.world.accounts() as u64 > self.size + stragglers {
-            self.turn(run).await;
+            self.step(run).await;
         }
     }
 
-    async fn turn(&self, run: &mut Run) {
-        run.turns += 1;
-        if self.worker.turn(&self.registry).await.unwrap() == Turn::Idle {
+    async fn step(&self, run: &mut Run) {
+        run.steps += 1;
+        if self.worker.run_step(&self.registry).await.unwrap() == StepResult::Idle {
             self.world.advance(IDLE);
         }
     }

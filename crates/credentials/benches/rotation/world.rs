@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use credentials::credential::{ClusterRef, Proof};
-use credentials::run::{ClusterError, Clusters, Document, Entry, Look, Looking};
+use credentials::run::{ClusterError, Clusters, Document, Entry, ObserveRequest, Observed};
 use fleet_model::Generation;
 use jiff::{SignedDuration, Timestamp};
 use registry_account::contract::{Capabilities, Disables, Identities, ListedAccounts, Lists, Passwords};
@@ -237,17 +237,17 @@ impl Registry for World {
 }
 
 impl Clusters for World {
-    async fn look(&self, looking: &Looking<'_>) -> Result<Look, ClusterError> {
+    async fn observe(&self, request: &ObserveRequest<'_>) -> Result<Observed, ClusterError> {
         let state = self.state();
-        let Some(cluster) = state.clusters.get(looking.cluster) else { return Ok(Look::Gone) };
+        let Some(cluster) = state.clusters.get(request.cluster) else { return Ok(Observed::Gone) };
         let proof = || {
             let source = "a report".to_owned();
-            (cluster.reported >= looking.generation).then_some(Proof { at: state.now, source })
+            (cluster.reported >= request.generation).then_some(Proof { at: state.now, source })
         };
-        Ok(Look::Here(Document {
+        Ok(Observed::Found(Document {
             generation: cluster.generation,
             user: cluster.user.clone(),
-            is_same: cluster.user.as_ref() == Some(&looking.login.username),
+            is_same: cluster.user.as_ref() == Some(&request.login.username),
             report: proof(),
             nodes: proof(),
         }))

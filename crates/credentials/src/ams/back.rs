@@ -7,7 +7,7 @@ use super::status::{ClusterStatus, Target};
 use crate::credential::{ClusterRef, Credential};
 use crate::ledger::{Ledger, LedgerError, Statement};
 use crate::publish::meaning::normal;
-use crate::run::{ClusterError, ClusterErrorKind, Clusters, Entry, Look, Looking};
+use crate::run::{ClusterError, ClusterErrorKind, Clusters, Entry, ObserveRequest, Observed};
 use crate::state::State;
 
 /// Attempts to write an entry while the cluster changes.
@@ -41,16 +41,16 @@ pub enum BackError {
         /// The host.
         host: String,
     },
-    /// The cluster has no credential of ours.
-    #[error("cluster {0} has no credential of ours: there is nothing to take back")]
+    /// The cluster has no credential of this service.
+    #[error("cluster {0} has no credential of this service: there is nothing to take back")]
     NothingIssued(String),
     /// The cluster does not exist any more.
     #[error("cluster {0} does not exist any more: there is nothing to take back")]
     Gone(String),
 }
 
-/// Takes a cluster one phase back: where its pull secret may name our credential, AMS's entry is put back, and ours is kept
-/// beside it; where it was never published, ours is deleted. A person may order it again until it is done.
+/// Takes a cluster one phase back: where its pull secret may name the credential of this service, AMS's entry is put
+/// back, and that credential is kept beside it; where it was never published, it is deleted. A person may order it again until it is done.
 pub async fn back<C: Clusters>(
     parts: &Back<'_, C>,
     status: &ClusterStatus,
@@ -69,14 +69,14 @@ pub async fn back<C: Clusters>(
         entries.push((target.host.as_str(), login));
     }
     let mut was_published = own.iter().any(is_published);
-    // First of all the service must not publish any of ours again.
+    // First of all the service must not publish any of its own again.
     let mut kept = Vec::new();
     for before in &own {
         let now = ledger.keep_back(before.id, statement).await?;
         was_published |= now.may_be_named() && !before.may_be_named();
         kept.push(now);
     }
-    // AMS's entry may be missing from a former attempt, although ours is held already.
+    // AMS's entry may be missing from a former attempt, although the service's own is held already.
     let mut has_put_back = false;
     for (host, login) in &entries {
         has_put_back |= put_back(parts.clusters, cluster, &Entry { host, login }).await?;
@@ -89,7 +89,7 @@ pub async fn back<C: Clusters>(
     Ok(())
 }
 
-/// Reads all our credentials of a cluster that are neither over nor given up, newest first: one may replace another.
+/// Reads all credentials of this service for a cluster that are neither over nor given up, newest first: one may replace another.
 async fn living<C>(parts: &Back<'_, C>, cluster: &ClusterRef) -> Result<Vec<Credential>, LedgerError> {
     let mut own: Vec<Credential> =
         parts.ledger.of_cluster(&cluster.id).await?.into_iter().map(|found| found.credential).collect();
@@ -110,14 +110,14 @@ fn is_published(own: &Credential) -> bool {
     own.may_be_named() && (!own.record.held || own.state > State::Probed)
 }
 
-/// Writes AMS's entry in place of ours. Returns false if it was there already.
+/// Writes AMS's entry in place of this service's. Returns false if it was there already.
 async fn put_back<C: Clusters>(clusters: &C, cluster: &ClusterRef, entry: &Entry<'_>) -> Result<bool, BackError> {
     for attempt in 1..=ATTEMPTS {
         let Entry { host, login } = *entry;
-        let looking = Looking { cluster, host, login, generation: Generation::default() };
-        let document = match clusters.look(&looking).await? {
-            Look::Gone => return Err(BackError::Gone(cluster.id.clone())),
-            Look::Here(document) => document,
+        let request = ObserveRequest { cluster, host, login, generation: Generation::default() };
+        let document = match clusters.observe(&request).await? {
+            Observed::Gone => return Err(BackError::Gone(cluster.id.clone())),
+            Observed::Found(document) => document,
         };
         if document.is_same {
             return Ok(attempt > 1);
@@ -131,7 +131,7 @@ async fn put_back<C: Clusters>(clusters: &C, cluster: &ClusterRef, entry: &Entry
     Ok(true)
 }
 
-/// Returns true if a look tells what became of a publication.
+/// Returns true if reading the pull secret again shows the outcome of a publication.
 fn is_unclear(kind: ClusterErrorKind) -> bool {
     matches!(kind, ClusterErrorKind::Changed | ClusterErrorKind::Ambiguous)
 }

@@ -36,7 +36,7 @@ pub struct AmsCredential {
     pub account: Option<String>,
     /// The resource that it was made for.
     pub resource: Option<String>,
-    /// The import that has seen it last.
+    /// The last import that contained it.
     pub pass: i64,
     /// The beginning of its deletion.
     pub delete_started: Option<Timestamp>,
@@ -65,7 +65,7 @@ pub struct AmsCluster {
     /// The import that it was compared with last.
     pub pass: i64,
     /// The time of the last comparison.
-    pub looked: Timestamp,
+    pub compared_at: Timestamp,
     /// The beginning of the time without a difference.
     pub clean_since: Option<Timestamp>,
     /// The differences of the last comparison that nothing explains.
@@ -83,9 +83,9 @@ pub struct HostDifference {
     pub difference: Difference,
 }
 
-/// A cluster's pull secret as it was seen now.
+/// The result of comparing one cluster's pull secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct Comparison {
     /// The entries.
     pub entries: Vec<AmsEntry>,
     /// The differences.

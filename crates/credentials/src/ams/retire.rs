@@ -37,7 +37,7 @@ pub struct Retirement<'a, A, P, R, W> {
     pub clusters: &'a BTreeMap<String, ClusterStatus>,
     /// True if a person attests that nothing uses the credentials.
     pub is_attested: bool,
-    /// True to delete, and not only to look.
+    /// True to delete; false only lists what would be deleted.
     pub deletes: bool,
 }
 
@@ -153,7 +153,7 @@ async fn facts<A: Accounts, P: PullSecrets, R: Registry, W: Waits>(
     })
 }
 
-/// Reads from the registry who has used a credential since the last cluster was moved; `None` if it does not tell.
+/// Reads from the registry who has used a credential since the last cluster was moved; `None` if it does not show it.
 async fn usage<A, P, R: Registry, W: Waits>(
     parts: &Retirement<'_, A, P, R, W>,
     target: &Target,
@@ -164,9 +164,9 @@ async fn usage<A, P, R: Registry, W: Waits>(
     let pacing = &parts.accounts.pacing;
     let name = credential.username.rsplit(['+', '|', '$']).next().unwrap_or_default();
     let Ok(name) = name.parse::<AccountName>() else { return Ok(None) };
-    // An account of another organization is none of ours to ask for.
-    let is_ours = served.registry.login(&name) == credential.username;
-    let Some(since) = moved.filter(|_| is_ours && served.registry.capabilities().usage_log) else { return Ok(None) };
+    // The usage log of another organization's account cannot be read.
+    let is_own = served.registry.login(&name) == credential.username;
+    let Some(since) = moved.filter(|_| is_own && served.registry.capabilities().usage_log) else { return Ok(None) };
     let call = Call { lane: Lane::Audit, per_minute: served.rate() };
     while let Grant::Wait(until) = pacing.ledger.take_call(&target.registry, call, pacing.sources.now()).await? {
         pacing.waits.wait(until).await;

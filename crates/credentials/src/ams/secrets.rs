@@ -18,7 +18,7 @@ pub trait PullSecrets {
     fn read(&self, cluster: &ClusterRef) -> impl Future<Output = Result<Content, ClusterError>>;
 }
 
-/// A pull secret that was looked for.
+/// The result of reading a cluster's pull secret.
 #[derive(Debug)]
 pub enum Content {
     /// This incarnation of the cluster does not exist any more.

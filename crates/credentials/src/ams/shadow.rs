@@ -6,7 +6,7 @@ use registry_account::contract::Login;
 use secrecy::ExposeSecret as _;
 
 use super::error::ImportError;
-use super::model::{AmsCluster, AmsCredential, AmsEntry, Finding, HostDifference, Seen};
+use super::model::{AmsCluster, AmsCredential, AmsEntry, Comparison, Finding, HostDifference};
 use super::secrets::{Content, PullSecrets};
 use super::status::Target;
 use crate::credential::ClusterRef;
@@ -52,13 +52,13 @@ pub async fn shadow<P: PullSecrets>(parts: &Shadow<'_, P>) -> Result<Shadowed, I
     let mut result = Shadowed::default();
     for cluster in secrets.clusters().await? {
         let known = before.remove(&cluster.id).filter(|known| known.cluster == cluster);
-        let Some(seen) = look(parts, &cluster, import.pass).await? else { continue };
-        let looked = sources.now();
-        let (last, since) = known.map_or((None, None), |known| (Some(known.looked), known.clean_since));
-        let since = clean_since(since, last, seen.differences.is_empty(), looked);
-        let Seen { entries, differences } = seen;
+        let Some(comparison) = compare_one(parts, &cluster, import.pass).await? else { continue };
+        let compared_at = sources.now();
+        let (last, since) = known.map_or((None, None), |known| (Some(known.compared_at), known.clean_since));
+        let since = clean_since(since, last, comparison.differences.is_empty(), compared_at);
+        let Comparison { entries, differences } = comparison;
         let pass = import.pass;
-        let compared = AmsCluster { cluster, pass, looked, clean_since: since, differences, entries };
+        let compared = AmsCluster { cluster, pass, compared_at, clean_since: since, differences, entries };
         ledger.record_ams_cluster(&compared).await?;
         result.clusters += 1;
         if !compared.differences.is_empty() {
@@ -74,24 +74,29 @@ pub async fn shadow<P: PullSecrets>(parts: &Shadow<'_, P>) -> Result<Shadowed, I
     Ok(result)
 }
 
-/// Looks at the pull secret of a cluster; `None` if the cluster does not exist any more.
-async fn look<P: PullSecrets>(
+/// Compares the pull secret of one cluster; `None` if the cluster does not exist any more.
+async fn compare_one<P: PullSecrets>(
     parts: &Shadow<'_, P>,
     cluster: &ClusterRef,
     pass: i64,
-) -> Result<Option<Seen>, ImportError> {
+) -> Result<Option<Comparison>, ImportError> {
     match parts.secrets.read(cluster).await? {
         Content::Gone => Ok(None),
         Content::NotReadable => {
             let difference = HostDifference { host: String::new(), difference: Difference::NotReadable };
-            Ok(Some(Seen { entries: Vec::new(), differences: vec![difference] }))
+            Ok(Some(Comparison { entries: Vec::new(), differences: vec![difference] }))
         }
         Content::Here { secret, .. } => Ok(Some(compare(parts.ledger, parts.targets, &secret, pass).await?)),
     }
 }
 
 /// Compares a pull secret with AMS and with what would be published.
-async fn compare(ledger: &Ledger, targets: &[Target], secret: &PullSecret, pass: i64) -> Result<Seen, LedgerError> {
+async fn compare(
+    ledger: &Ledger,
+    targets: &[Target],
+    secret: &PullSecret,
+    pass: i64,
+) -> Result<Comparison, LedgerError> {
     let named = secret.named();
     let users: Vec<String> = named.iter().filter_map(|named| Some(named.login.as_ref()?.username.clone())).collect();
     let of_ams = if users.is_empty() { Vec::new() } else { ledger.ams_of_users(pass, &users).await? };
@@ -104,7 +109,7 @@ async fn compare(ledger: &Ledger, targets: &[Target], secret: &PullSecret, pass:
         entries.push(entry);
     }
     let differences = differences(secret, targets, &entries);
-    Ok(Seen { entries, differences })
+    Ok(Comparison { entries, differences })
 }
 
 /// Returns the origin of an entry.

@@ -13,7 +13,7 @@ use crate::publish::meaning::normal;
 use crate::reason::Reason;
 use crate::state::State;
 
-/// A registry of ours that takes over a host from AMS.
+/// A configured registry that takes over a host from AMS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Its name.
@@ -70,7 +70,7 @@ pub async fn status(
         let facts = PhaseFacts {
             own: &facts,
             clean_since: compared.clean_since,
-            looked: compared.looked,
+            compared_at: compared.compared_at,
             demanded,
             is_retired: !uses.is_empty() && uses.iter().all(|found| found.is_deleted),
             now,

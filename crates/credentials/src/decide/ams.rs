@@ -40,7 +40,7 @@ fleet_model::reasons! {
         Missing,
         /// Several entries are for this host, and one would be left.
         SeveralSpellings,
-        /// The entry would change, although it is of no registry of ours.
+        /// The entry would change, although it is of no registry that is configured.
         Collateral,
         /// The pull secret is by reference, hidden from the service, or unreadable.
         NotReadable,
@@ -50,7 +50,7 @@ fleet_model::reasons! {
 fleet_model::reasons! {
     /// The reason for which a credential of AMS is not retired.
     pub enum Obstacle {
-        /// The cluster does not use our credential for certain: see `pull-secret credentials list --cluster`.
+        /// It is not proven that the cluster uses the credential of this service: see `pull-secret credentials list --cluster`.
         NotMoved,
         /// Another cluster has the same credential of AMS, and is not moved.
         Shared,
@@ -60,7 +60,7 @@ fleet_model::reasons! {
         StillUsed,
         /// It was not quiet for the quiet time yet.
         AwaitingQuiet,
-        /// The registry does not tell who uses it: a person must attest the silence (`--attest-quiet`).
+        /// The registry does not show who uses it: a person must attest the silence (`--attest-quiet`).
         NoUsageLog,
         /// AMS has another user or token for it than was imported: import again.
         Changed,
@@ -71,7 +71,7 @@ fleet_model::reasons! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct EntryFacts {
-    /// True if a registry of ours takes the host over.
+    /// True if a configured registry takes the host over.
     pub is_taken: bool,
     /// Number of entries that mean the host.
     pub spellings: usize,
@@ -86,7 +86,7 @@ pub struct EntryFacts {
 /// The facts about one registry of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnFacts {
-    /// The state of our newest credential; `None` if there is none.
+    /// The state of this service's newest credential; `None` if there is none.
     pub state: Option<State>,
     /// True if it is kept from publication.
     pub is_held: bool,
@@ -100,7 +100,7 @@ pub struct PhaseFacts<'a> {
     /// The beginning of the time without a difference.
     pub clean_since: Option<Timestamp>,
     /// The time of the last comparison.
-    pub looked: Timestamp,
+    pub compared_at: Timestamp,
     /// The demanded time without a difference.
     pub demanded: Duration,
     /// True if every credential of AMS at the hosts that are taken over is deleted.
@@ -113,9 +113,9 @@ pub struct PhaseFacts<'a> {
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a part of the proof")]
 pub struct RetireFacts {
-    /// True if the cluster uses our credentials.
+    /// True if the cluster uses the credentials of this service.
     pub is_moved: bool,
-    /// True if every other cluster that has it uses ours, or does not exist any more.
+    /// True if every other cluster that has it uses those of this service, or does not exist any more.
     pub are_others_moved: bool,
     /// True if a pull secret that was read just now has it.
     pub is_named: bool,
@@ -123,7 +123,7 @@ pub struct RetireFacts {
     pub is_as_imported: bool,
     /// True if a person attests that nothing uses it.
     pub is_attested: bool,
-    /// The last pull, if the registry tells; `None` if it does not.
+    /// The last pull, if the registry has a usage log; `None` if it has none.
     pub usage: Option<SilenceFacts>,
     /// The time at which the last cluster was moved.
     pub moved: Option<Timestamp>,
@@ -133,7 +133,7 @@ pub struct RetireFacts {
     pub now: Timestamp,
 }
 
-/// The use of an account, as its registry tells it.
+/// The use of an account by the usage log of its registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SilenceFacts {
     /// The last pull in the time that was asked for.
@@ -158,25 +158,25 @@ pub fn difference(facts: &EntryFacts) -> Option<Difference> {
 /// Returns the beginning of the time without a difference, after another comparison.
 pub fn clean_since(
     before: Option<Timestamp>,
-    looked: Option<Timestamp>,
+    compared_at: Option<Timestamp>,
     clean: bool,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let goes_on = looked.is_some_and(|looked| looked <= now && later(looked, LONGEST_GAP) >= now);
+    let goes_on = compared_at.is_some_and(|compared_at| compared_at <= now && later(compared_at, LONGEST_GAP) >= now);
     clean.then(|| before.filter(|_| goes_on).unwrap_or(now))
 }
 
 /// Returns the phase of a cluster.
 pub fn phase(facts: &PhaseFacts<'_>) -> Phase {
-    let PhaseFacts { own, clean_since, looked, demanded, is_retired, now } = *facts;
+    let PhaseFacts { own, clean_since, compared_at, demanded, is_retired, now } = *facts;
     let step = |own: &OwnFacts| match own.state {
         Some(State::Adopted) => Phase::Moved,
         Some(State::Probed) if own.is_held => Phase::Issued,
         Some(State::Probed | State::Published) => Phase::Moving,
         _ => Phase::Imported,
     };
-    let is_fresh = later(looked, LONGEST_GAP) >= now;
-    let is_compared = is_fresh && clean_since.is_some_and(|since| later(since, demanded) <= looked);
+    let is_fresh = later(compared_at, LONGEST_GAP) >= now;
+    let is_compared = is_fresh && clean_since.is_some_and(|since| later(since, demanded) <= compared_at);
     match own.iter().map(step).min() {
         Some(Phase::Moved) if is_retired => Phase::Retired,
         Some(phase @ (Phase::Issued | Phase::Moving | Phase::Moved)) => phase,

@@ -63,7 +63,7 @@ fn forward(facts: &Facts<'_>) -> Step {
     }
 }
 
-/// Returns true if a probe is fresh: a credential may have waited in the pool, while its permission was taken away.
+/// Returns true if a probe is fresh: a credential may have waited in the pool, while its permission was removed.
 fn is_probed_lately(facts: &Facts<'_>) -> bool {
     facts.credential.record.probed.is_some_and(|probed| facts.is_within(probed, facts.policy.fresh))
 }
@@ -82,8 +82,8 @@ fn adoption(facts: &Facts<'_>) -> Step {
             (false, None) => late(Reason::AwaitingReport, Reason::NeverReported),
             (false, Some(_)) => late(Reason::AwaitingNodes, Reason::NodesNeverReported),
         };
-        return match evidence.looked.filter(|looked| facts.is_within(*looked, policy.interval)) {
-            Some(looked) => facts.wait(reason, Some(later(looked, policy.interval))),
+        return match evidence.observed.filter(|observed| facts.is_within(*observed, policy.interval)) {
+            Some(observed) => facts.wait(reason, Some(later(observed, policy.interval))),
             None => facts.observe(Action::ObserveAdoption, reason),
         };
     }
@@ -102,7 +102,7 @@ fn adoption(facts: &Facts<'_>) -> Step {
 }
 
 fn in_use(facts: &Facts<'_>) -> Step {
-    let naming = facts.credential.record.evidence.document.as_ref().map(|seen| seen.naming);
+    let naming = facts.credential.record.evidence.document.as_ref().map(|observed| observed.naming);
     let reason = match (facts.successor, naming) {
         (Some(_), _) => Reason::AwaitingSuccessor,
         (None, Some(Naming::NotNamed)) => Reason::Displaced,
@@ -111,12 +111,12 @@ fn in_use(facts: &Facts<'_>) -> Step {
     look_slowly(facts, reason)
 }
 
-/// Looks at the pull secret of a cluster slowly, so that the end of the cluster is noticed.
+/// Observes the pull secret of a cluster at a long interval, so that the end of the cluster is noticed.
 fn look_slowly(facts: &Facts<'_>, reason: Reason) -> Step {
     let Facts { credential, policy, .. } = *facts;
     let document = credential.record.evidence.document.as_ref();
-    match document.filter(|seen| facts.is_within(seen.at, policy.resync)) {
-        Some(seen) => facts.wait(reason, Some(later(seen.at, policy.resync))),
+    match document.filter(|observed| facts.is_within(observed.at, policy.resync)) {
+        Some(observed) => facts.wait(reason, Some(later(observed.at, policy.resync))),
         None => facts.observe(Action::ObserveDocument, reason),
     }
 }

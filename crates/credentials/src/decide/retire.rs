@@ -31,7 +31,7 @@ fn out(facts: &Facts<'_>, cause: Reason) -> Step {
 /// Returns the cause for which a credential is to be retired.
 pub(super) fn cause(facts: &Facts<'_>) -> Option<Reason> {
     let record = &facts.credential.record;
-    let is_gone = record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone);
+    let is_gone = record.evidence.document.as_ref().is_some_and(|observed| observed.naming == Naming::ClusterGone);
     let is_superseded = facts.successor.is_some_and(|successor| successor.adopted.is_some());
     let ordered = record.order.is_some().then_some(Reason::Ordered);
     // A person's order alone never overrules a successor that is not adopted yet.
@@ -42,7 +42,7 @@ pub(super) fn cause(facts: &Facts<'_>) -> Option<Reason> {
         .or(ordered.filter(|_| facts.successor.is_none()))
 }
 
-/// Proves that nothing uses a credential, by observations in turn.
+/// Proves that nothing uses a credential, by one observation after the other.
 fn quiet(facts: &Facts<'_>, cause: Reason) -> Step {
     let (credential, policy, now) = (facts.credential, facts.policy, facts.now);
     let (record, evidence) = (&credential.record, &credential.record.evidence);
@@ -55,13 +55,17 @@ fn quiet(facts: &Facts<'_>, cause: Reason) -> Step {
     if policy.retire == Retire::Manual && record.order.is_none() {
         return facts.wait_for(Reason::AwaitingApproval, policy.resync);
     }
-    let settled = record.last_publish.map_or(now, |publish| later(publish, policy.late));
-    if settled > now {
-        return facts.wait(Reason::AwaitingLateRequest, Some(settled));
+    let late_until = record.last_publish.map_or(now, |publish| later(publish, policy.late));
+    if late_until > now {
+        return facts.wait(Reason::AwaitingLateRequest, Some(late_until));
     }
-    match evidence.document.as_ref().filter(|seen| seen.at >= settled && facts.is_within(seen.at, policy.fresh)) {
+    match evidence
+        .document
+        .as_ref()
+        .filter(|observed| observed.at >= late_until && facts.is_within(observed.at, policy.fresh))
+    {
         None => facts.observe(Action::ObserveDocument, cause),
-        Some(seen) if seen.naming == Naming::Named => {
+        Some(observed) if observed.naming == Naming::Named => {
             facts.wait_for(Reason::StillNamed, policy.interval.max(policy.fresh))
         }
         Some(_) => Step::advance(State::Retiring, cause),
@@ -142,20 +146,20 @@ pub(super) fn retiring(facts: &Facts<'_>) -> Step {
             Some(_) => {}
         }
     }
-    let settled = later(last_create, policy.late);
+    let late_until = later(last_create, policy.late);
     match record.last_delete {
-        Some(_) if settled > now => facts.wait(Reason::AwaitingLateRequest, Some(settled)),
+        Some(_) if late_until > now => facts.wait(Reason::AwaitingLateRequest, Some(late_until)),
         _ => Step::act(Action::Delete, State::Retiring, Reason::ToDelete),
     }
 }
 
 /// Returns the step towards a fresh proof that no pull secret names a credential; `None` while there is one. The deletion may
-/// have waited for its turn for long, and a person may have put the old pull secret back.
+/// have waited for long, and a person may have put the old pull secret back.
 fn still_unnamed(facts: &Facts<'_>) -> Option<Step> {
     let document = facts.credential.record.evidence.document.as_ref();
-    match document.filter(|seen| facts.is_within(seen.at, facts.policy.fresh)) {
+    match document.filter(|observed| facts.is_within(observed.at, facts.policy.fresh)) {
         None => Some(facts.observe(Action::ObserveDocument, Reason::ToDelete)),
-        Some(seen) if seen.naming == Naming::Named => Some(Step::advance(State::Quiet, Reason::StillNamed)),
+        Some(observed) if observed.naming == Naming::Named => Some(Step::advance(State::Quiet, Reason::StillNamed)),
         Some(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The next step of a rotation, and the standing of one of its clusters.
+//! The next step of a rotation, and the progress of one of its clusters.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use super::budget::eta;
 use super::facts::later;
 use crate::credential::{Credential, Naming};
 use crate::reason::Reason;
-use crate::rotation::{GroupCounts, RotationPlan, RotationReason, Standing};
+use crate::rotation::{ClusterProgress, GroupCounts, RotationPlan, RotationReason};
 use crate::state::State;
 
-/// Calls of the registry that the rotation of one cluster takes: create, permit, probe, two looks at the usage of each of both
+/// Calls of the registry that the rotation of one cluster takes: create, permit, probe, two reads of the usage of each of both
 /// credentials, the deletion and its proof.
 const CALLS: u32 = 9;
-/// Those of a cluster that leaves AMS, whose account is there: a probe, and two looks at its usage.
+/// Those of a cluster that leaves AMS, whose account is there: a probe, and two reads of its usage.
 const CALLS_FROM_AMS: u32 = 3;
 
 /// The time by which the clocks of two replicas may differ.
@@ -52,11 +52,11 @@ pub enum RotationStep {
     Finish,
 }
 
-/// The standing of a cluster with its cause.
+/// The progress of a cluster with its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// The standing.
-    pub standing: Standing,
+    /// The progress.
+    pub progress: ClusterProgress,
     /// The cause of a failure, or of being left alone.
     pub cause: Option<Reason>,
 }
@@ -128,32 +128,32 @@ fn interval(plan: &RotationPlan) -> Duration {
         .map_or(Duration::ZERO, |per_minute| Duration::from_mins(1) * calls(plan) / per_minute.get())
 }
 
-/// Returns the standing of a cluster that was begun, by the credential that replaces its old one.
+/// Returns the progress of a cluster that was begun, by the credential that replaces its old one.
 pub fn judge(successor: Option<&Credential>, started: Timestamp, plan: &RotationPlan, now: Timestamp) -> Judged {
-    let judged = |standing, cause| Judged { standing, cause };
-    let Some(successor) = successor else { return judged(Standing::Skipped, Some(Reason::RolledBack)) };
+    let judged = |progress, cause| Judged { progress, cause };
+    let Some(successor) = successor else { return judged(ClusterProgress::Skipped, Some(Reason::RolledBack)) };
     let record = &successor.record;
-    if record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone) {
-        return judged(Standing::Skipped, Some(Reason::ClusterGone));
+    if record.evidence.document.as_ref().is_some_and(|observed| observed.naming == Naming::ClusterGone) {
+        return judged(ClusterProgress::Skipped, Some(Reason::ClusterGone));
     }
     if record.held {
-        return judged(Standing::Skipped, Some(Reason::RolledBack));
+        return judged(ClusterProgress::Skipped, Some(Reason::RolledBack));
     }
     if successor.state >= State::Retiring {
-        return judged(Standing::Skipped, Some(successor.reason));
+        return judged(ClusterProgress::Skipped, Some(successor.reason));
     }
     let is_after = |time: Timestamp, by: SignedDuration| now.duration_since(time) >= by;
     match record.adopted {
-        Some(adopted) if is_after(adopted, plan.min_success_time) => judged(Standing::Succeeded, None),
-        None if is_after(started, plan.progress_deadline) => judged(Standing::Failed, Some(successor.reason)),
-        Some(_) | None => judged(Standing::InProgress, None),
+        Some(adopted) if is_after(adopted, plan.min_success_time) => judged(ClusterProgress::Succeeded, None),
+        None if is_after(started, plan.progress_deadline) => judged(ClusterProgress::Failed, Some(successor.reason)),
+        Some(_) | None => judged(ClusterProgress::InProgress, None),
     }
 }
 
-/// Returns the cause for which a cluster is left as it is, when its turn comes; `None` if it can be rotated.
+/// Returns the cause for which a cluster is skipped; `None` if it can be rotated.
 pub fn obstacle(credential: &Credential, has_successor: bool) -> Option<Reason> {
     let record = &credential.record;
-    if record.evidence.document.as_ref().is_some_and(|seen| seen.naming == Naming::ClusterGone) {
+    if record.evidence.document.as_ref().is_some_and(|observed| observed.naming == Naming::ClusterGone) {
         return Some(Reason::ClusterGone);
     }
     if has_successor {
@@ -162,7 +162,7 @@ pub fn obstacle(credential: &Credential, has_successor: bool) -> Option<Reason> 
     (credential.state != State::Adopted || record.order.is_some()).then_some(credential.reason)
 }
 
-/// Returns the cause for which a cluster is left with AMS's credential, when its turn comes; `None` if ours can be published.
+/// Returns the cause for which a cluster is left with AMS's credential; `None` if the one of this service can be published.
 pub fn move_obstacle(credential: &Credential) -> Option<Reason> {
     let record = &credential.record;
     let waits = credential.state == State::Probed && record.held;

@@ -40,9 +40,9 @@ fn retire(facts: &Facts<'_>) -> Option<Step> {
         return None;
     }
     let document = credential.record.evidence.document.as_ref();
-    Some(match document.filter(|seen| facts.is_within(seen.at, policy.fresh)) {
+    Some(match document.filter(|observed| facts.is_within(observed.at, policy.fresh)) {
         None => facts.observe(Action::ObserveDocument, Reason::Ordered),
-        Some(seen) if seen.naming == Naming::Named => renew(facts).unwrap_or_else(|| {
+        Some(observed) if observed.naming == Naming::Named => renew(facts).unwrap_or_else(|| {
             until_renewal(facts, facts.wait_for(Reason::StillNamed, policy.interval.max(policy.fresh)))
         }),
         Some(_) => end(facts, Reason::Ordered),

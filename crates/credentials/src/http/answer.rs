@@ -8,7 +8,7 @@ use registry_account::name::CredentialId;
 use serde_json::{Value, json};
 
 use super::problem::{Code, Problem};
-use super::rate::Standing;
+use super::rate::RateLimitStatus;
 
 /// An answer of success. It may hold passwords, and is never printed.
 pub(crate) struct Answer {
@@ -104,9 +104,9 @@ pub(crate) fn ams_error(problem: &Problem, refused: &Refused<'_>) -> Response {
     with_headers(of_json(status, "application/json", &document), problem, refused)
 }
 
-/// Adds the standing of the caller to a response.
-pub(crate) fn add_standing(response: &mut Response, standing: &Standing) {
-    let Standing { limit, remaining, reset, .. } = *standing;
+/// Adds the rate limit of the caller to a response.
+pub(crate) fn add_rate_limit(response: &mut Response, status: &RateLimitStatus) {
+    let RateLimitStatus { limit, remaining, reset, .. } = *status;
     for (name, value) in [
         ("x-ratelimit-limit", u64::from(limit)),
         ("x-ratelimit-remaining", u64::from(remaining)),

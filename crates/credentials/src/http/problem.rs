@@ -63,7 +63,7 @@ fleet_model::problem_codes! {
         TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
         /// A defect of this service; its log says more, under the same trace id.
         Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
-        /// The ledger, Kubernetes or the HyperFleet API is away, or the service is busy: try again.
+        /// The ledger, Kubernetes or the HyperFleet API is unavailable, or the service is busy: try again.
         Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
         /// It took too long: try again.
         Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";
@@ -85,7 +85,7 @@ impl Problem {
         Self { errors: vec![FieldError { field, constraint, message }], ..Self::new(Code::Validation, detail) }
     }
 
-    /// Returns a problem for a part that is away.
+    /// Returns a problem for a part that is unavailable.
     pub(crate) fn unavailable(detail: impl Into<String>, cause: impl Into<String>) -> Self {
         Self { cause: Some(cause.into()), retry_after: Some(1), ..Self::new(Code::Unavailable, detail) }
     }

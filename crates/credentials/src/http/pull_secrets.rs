@@ -1,4 +1,4 @@
-//! The credentials of a cluster: seen, made, retired.
+//! The credentials of a cluster: read, created, retired.
 
 use std::collections::BTreeMap;
 

@@ -6,27 +6,28 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The greatest number of callers whose rate is known. Beyond it, further ones are refused until one has been quiet.
+/// Maximum tracked callers; when full, new ones get 429 until a bucket is full again.
 const MAX_CALLERS: usize = 10_000;
 
-/// A limit of requests in a time, with a number that may come at once.
+/// A token bucket for each caller: `limit` requests per period, bursts up to `burst`.
 #[derive(Debug)]
 pub(crate) struct Rate {
     limit: u32,
     burst: u32,
+    /// Time in which one request is added to a bucket.
     interval: Duration,
-    /// The time at which each caller has the whole burst again.
+    /// The time at which the bucket of each caller is full again.
     full: Mutex<BTreeMap<String, Instant>>,
 }
 
-/// The standing of a caller after a request.
+/// The rate limit of a caller after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// Requests in the time.
+pub(crate) struct RateLimitStatus {
+    /// Requests per period.
     pub(crate) limit: u32,
-    /// Requests that may follow at once.
+    /// Requests that are left in the bucket.
     pub(crate) remaining: u32,
-    /// Seconds until the whole burst may come again.
+    /// Seconds until the bucket is full again.
     pub(crate) reset: u64,
     /// Seconds until the next request is allowed, if this one is not.
     pub(crate) retry_after: Option<u64>,
@@ -35,32 +36,32 @@ pub(crate) struct Standing {
 // === impl Rate ===
 
 impl Rate {
-    /// Returns a limit of so many requests in a time, at most `burst` of them at once.
-    pub(crate) fn new(limit: u32, time: Duration, burst: u32) -> Self {
+    /// Returns buckets of `burst` requests, `limit` of which are added per `period`.
+    pub(crate) fn new(limit: u32, period: Duration, burst: u32) -> Self {
         let limit = limit.max(1);
-        Self { limit, burst: burst.clamp(1, limit), interval: time / limit, full: Mutex::default() }
+        Self { limit, burst: burst.clamp(1, limit), interval: period / limit, full: Mutex::default() }
     }
 
     /// Counts a request of a caller, if it is allowed.
-    pub(crate) fn take(&self, caller: &str) -> Standing {
+    pub(crate) fn take(&self, caller: &str) -> RateLimitStatus {
         let Self { limit, burst, interval, .. } = *self;
         let now = Instant::now();
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         if full.len() >= MAX_CALLERS && !full.contains_key(caller) {
             full.retain(|_caller, at| *at > now);
         }
-        let is_crowded = full.len() >= MAX_CALLERS && !full.contains_key(caller);
+        let is_full = full.len() >= MAX_CALLERS && !full.contains_key(caller);
         let before = full.get(caller).copied().unwrap_or(now).max(now);
         let after = before + interval;
         let excess = (after - now).saturating_sub(interval * burst);
-        if is_crowded || !excess.is_zero() {
+        if is_full || !excess.is_zero() {
             let retry_after = Some(seconds(excess).max(1));
-            return Standing { limit, remaining: 0, reset: seconds(before - now), retry_after };
+            return RateLimitStatus { limit, remaining: 0, reset: seconds(before - now), retry_after };
         }
         full.insert(caller.to_owned(), after);
         let left = (interval * burst).saturating_sub(after - now).as_nanos() / interval.as_nanos().max(1);
         let remaining = u32::try_from(left).unwrap_or(u32::MAX);
-        Standing { limit, remaining, reset: seconds(after - now), retry_after: None }
+        RateLimitStatus { limit, remaining, reset: seconds(after - now), retry_after: None }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rotations of a cluster's credentials: started, listed, seen.
+//! Rotations of a cluster's credentials: started, listed, read.
 
 use http::StatusCode;
 use jiff::SignedDuration;

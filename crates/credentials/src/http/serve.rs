@@ -23,7 +23,7 @@ use super::directory::Directory;
 use super::openapi;
 use super::problem::{Code, Problem};
 use super::pull_secrets::About;
-use super::rate::Standing;
+use super::rate::RateLimitStatus;
 use super::request::{Operation, Parts, Requested};
 use super::reviews::{Caller, Permission, Reviewer, Unreviewed};
 use super::route::{Route, is_of_ams, route};
@@ -44,7 +44,7 @@ struct Call {
     remote: Option<IpAddr>,
     caller: Option<Caller>,
     cluster: Option<ClusterId>,
-    standing: Option<Standing>,
+    rate_limit: Option<RateLimitStatus>,
 }
 
 /// Creates the router that serves an API.
@@ -79,8 +79,8 @@ async fn handle<R: Reviewer, D: Directory>(State(api): State<Api<R, D>>, request
     if let Some(problem) = problem.as_ref().filter(|problem| problem.is_denial()) {
         call.audit_denied(&problem.detail);
     }
-    if let Some(standing) = &call.standing {
-        answer::add_standing(&mut response, standing);
+    if let Some(status) = &call.rate_limit {
+        answer::add_rate_limit(&mut response, status);
     }
     let headers = response.headers_mut();
     headers
@@ -128,9 +128,9 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
         let (head, body) = request.into_parts();
         let caller = self.identify(&head.headers).await?;
         let caller = &*call.caller.insert(caller);
-        let standing = self.requests.take(caller.name());
-        call.standing = Some(standing);
-        allowed(&standing, "requests")?;
+        let status = self.requests.take(caller.name());
+        call.rate_limit = Some(status);
+        allowed(&status, "requests")?;
         let body = self.body(&head.headers, body).await?;
         let parts = Parts { route, method: &head.method, query: head.uri.query().unwrap_or_default(), body: &body };
         let Some(requested) = Requested::read(&parts)? else { return Ok(Answer::empty()) };
@@ -149,8 +149,8 @@ impl<R: Reviewer, D: Directory> Shared<R, D> {
         }
         let about = About { cluster, caller: caller.name(), reveals, is_of_ams };
         if let Operation::Rotate(_) = requested.operation {
-            let standing = self.rotations.take(caller.name());
-            allowed(&standing, "rotations")?;
+            let status = self.rotations.take(caller.name());
+            allowed(&status, "rotations")?;
         }
         match &requested.operation {
             Operation::Read => self.read(&about).await,
@@ -214,8 +214,8 @@ fn bearer(headers: &HeaderMap) -> Option<SecretString> {
     fits.then(|| SecretString::from(token))
 }
 
-fn allowed(standing: &Standing, of: &str) -> Result<(), Problem> {
-    let Some(seconds) = standing.retry_after else { return Ok(()) };
+fn allowed(status: &RateLimitStatus, of: &str) -> Result<(), Problem> {
+    let Some(seconds) = status.retry_after else { return Ok(()) };
     let detail = format!("too many {of}: the next one is allowed in {seconds} s");
     Err(Problem { retry_after: Some(seconds), ..Problem::new(Code::RateLimited, detail) })
 }
@@ -235,7 +235,7 @@ impl Call {
             remote: request.extensions().get::<Peer>().map(|peer| peer.0.ip()),
             caller: None,
             cluster: None,
-            standing: None,
+            rate_limit: None,
         }
     }
 

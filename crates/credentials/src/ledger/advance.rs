@@ -4,47 +4,47 @@ use database::{Parameters, Row, Transaction, Value};
 
 use super::ams::release;
 use super::handle::{Ledger, LedgerError};
+use super::members::{MemberChange, judge_begun, save_member};
 use super::model::{Advance, Advanced, Fresh, Reservation, Slot};
 use super::rotations::{counted, counting, lock_rotation, update};
 use super::rows::{self, COLUMNS};
-use super::settle::{MemberChange, save_member, settle};
 use super::write::insert;
 use crate::credential::Credential;
 use crate::decide::rotation::pay;
 use crate::decide::{RotationFacts, RotationStep, move_obstacle, obstacle, rotation_step};
-use crate::rotation::{Rotation, RotationName, RotationPhase, RotationReason, Standing};
+use crate::rotation::{ClusterProgress, Rotation, RotationName, RotationPhase, RotationReason};
 
 /// Maximum number of clusters that one transaction begins.
-const BATCH: u64 = 100;
+const MAX_BATCH: u64 = 100;
 
-/// The clusters whose turn has come in one step.
+/// The clusters that one step begins or skips.
 #[derive(Default)]
-struct Turn {
+struct Batch {
     /// Those that were begun, or skipped.
     handled: u64,
     /// Those that were begun.
     rotated: u64,
 }
 
-/// A cluster whose turn has come.
+/// A cluster that is begun next.
 struct Next {
     credential: Credential,
     has_successor: bool,
 }
 
-// === impl Turn ===
+// === impl Batch ===
 
-impl Turn {
-    fn add(&mut self, standing: Standing) {
+impl Batch {
+    fn add(&mut self, progress: ClusterProgress) {
         self.handled += 1;
-        self.rotated += u64::from(standing == Standing::InProgress);
+        self.rotated += u64::from(progress == ClusterProgress::InProgress);
     }
 }
 
 // === impl Ledger ===
 
 impl Ledger {
-    /// Advances the rotation of a registry that is not over, if there is one: judges the clusters on their way, and
+    /// Advances the rotation of a registry that is not over, if there is one: judges the clusters in progress, and
     /// begins with further ones while it runs. Returns what has changed.
     pub async fn advance_rotation(
         &self,
@@ -58,7 +58,7 @@ impl Ledger {
             return Ok(Advanced::default());
         }
         let mut advanced =
-            Advanced { settled: settle(&mut write, &rotation, advance.now).await?, ..Advanced::default() };
+            Advanced { ended: judge_begun(&mut write, &rotation, advance.now).await?, ..Advanced::default() };
         if rotation.phase != RotationPhase::Running {
             write.commit().await?;
             return Ok(advanced);
@@ -76,7 +76,8 @@ impl Ledger {
         let before = (rotation.phase, rotation.reason, rotation.group, rotation.paid_off);
         match step {
             RotationStep::Begin(number) => {
-                let Turn { handled, rotated } = begin(&mut write, &rotation, number.min(BATCH), advance, fresh).await?;
+                let Batch { handled, rotated } =
+                    begin(&mut write, &rotation, number.min(MAX_BATCH), advance, fresh).await?;
                 advanced.begun = handled;
                 rotation.reason = RotationReason::Rotating;
                 if rotation.plan.max_calls_per_minute.is_some() {
@@ -119,8 +120,8 @@ async fn begin(
     number: u64,
     advance: &Advance<'_>,
     fresh: &mut (dyn FnMut() -> Option<Fresh> + Send),
-) -> Result<Turn, LedgerError> {
-    let mut turn = Turn::default();
+) -> Result<Batch, LedgerError> {
+    let mut batch = Batch::default();
     let actor = format!("rotation {}", rotation.name);
     for Next { credential, has_successor } in next(write, rotation, number).await? {
         let is_move = rotation.plan.from_ams;
@@ -128,34 +129,34 @@ async fn begin(
         if cause.is_none() && is_move {
             let id = credential.id;
             release(write, credential, &actor, advance.now).await?;
-            let change = MemberChange { credential: id, standing: Standing::InProgress, cause };
+            let change = MemberChange { credential: id, progress: ClusterProgress::InProgress, cause };
             save_member(write, &rotation.name, &change, advance.now).await?;
-            turn.add(Standing::InProgress);
+            batch.add(ClusterProgress::InProgress);
             continue;
         }
-        let (Credential { id, registry, cluster, .. }, standing) = match cause {
-            Some(_) => (credential, Standing::Skipped),
-            None => (credential, Standing::InProgress),
+        let (Credential { id, registry, cluster, .. }, progress) = match cause {
+            Some(_) => (credential, ClusterProgress::Skipped),
+            None => (credential, ClusterProgress::InProgress),
         };
-        if let (Standing::InProgress, Some(cluster)) = (standing, cluster) {
+        if let (ClusterProgress::InProgress, Some(cluster)) = (progress, cluster) {
             let Some(fresh) = fresh() else { break };
             let slot = Slot { registry: registry.clone(), cluster, replaces: Some(id) };
             let reservation = Reservation { fresh, registry, slot: Some(slot) };
             insert(write, &reservation, &actor, advance.now).await?;
         }
-        let change = MemberChange { credential: id, standing, cause };
+        let change = MemberChange { credential: id, progress, cause };
         save_member(write, &rotation.name, &change, advance.now).await?;
-        turn.add(standing);
+        batch.add(progress);
     }
-    Ok(turn)
+    Ok(batch)
 }
 
-/// Reads the next clusters of the current group whose turn has come.
+/// Reads the next waiting clusters of the current group.
 async fn next(write: &mut Transaction, rotation: &Rotation, number: u64) -> Result<Vec<Next>, LedgerError> {
     let mut parameters = Parameters::default();
-    let [name, standing, group, number] = [
+    let [name, progress, group, number] = [
         rows::text(&rotation.name),
-        rows::text(Standing::Waiting),
+        rows::text(ClusterProgress::Waiting),
         Value::Number(i64::try_from(rotation.group).unwrap_or(i64::MAX)),
         Value::Number(i64::try_from(number).unwrap_or(i64::MAX)),
     ]
@@ -164,7 +165,7 @@ async fn next(write: &mut Transaction, rotation: &Rotation, number: u64) -> Resu
         "SELECT {COLUMNS}, CAST(CASE WHEN EXISTS (SELECT 1 FROM credentials newer WHERE newer.replaces = credentials.id AND \
          newer.slot IS NOT NULL) THEN 1 ELSE 0 END AS BIGINT) FROM rotation_members JOIN credentials \
          ON credentials.id = rotation_members.credential WHERE rotation = {name} AND member_group = {group} \
-         AND standing = {standing} ORDER BY cluster, credential LIMIT {number}"
+         AND standing = {progress} ORDER BY cluster, credential LIMIT {number}"
     );
     let rows = write.fetch(sql, parameters).await?;
     let next =

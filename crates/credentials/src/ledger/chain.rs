@@ -144,7 +144,7 @@ async fn events(read: &mut Transaction, after: i64, through: Option<i64>) -> Res
     Ok(Events { number: rows.len(), last, text: lines.concat() })
 }
 
-/// Returns an event as a line of JSON, which tells every value from every other one.
+/// Returns an event as a line of JSON, which differs for different values.
 fn line(row: &Row) -> Result<String, DatabaseError> {
     let texts = (2..10).map(|column| row.optional_text(column)).collect::<Result<Vec<_>, _>>()?;
     Ok(serde_json::json!([row.number(0)?, row.number(1)?, texts]).to_string() + "\n")

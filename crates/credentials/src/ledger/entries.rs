@@ -1,4 +1,4 @@
-//! The entries of all pull secrets, as the last looks at them found them.
+//! The entries of all pull secrets, as they were when they were read last.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::inventory::Filter;
 use super::rows;
 use crate::credential::{ClusterRef, Credential};
 use crate::entries::{
-    EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, SOON, SeenEntry, SeenPullSecret, Since,
+    EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, ObservedEntry, ObservedPullSecret, SOON, Since,
 };
 
 /// Clusters that one statement forgets; SQLite has no arrays.
@@ -35,18 +35,18 @@ pub struct EntryFilter {
 /// The kind of a pass over all pull secrets; the number is that of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassKind {
-    /// A look at their entries.
+    /// A read of their entries.
     Entries = 1,
     /// A comparison with AMS.
     Shadow = 2,
 }
 
-/// A look at a pull secret.
+/// The last read of a pull secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LookedAt {
+pub struct LastRead {
     /// The incarnation of the cluster, in microseconds since 1970.
     pub incarnation: i64,
-    /// The generation that was seen.
+    /// The generation that was read.
     pub generation: Generation,
 }
 
@@ -60,7 +60,7 @@ struct Stored {
 #[derive(Clone, Copy)]
 struct Inserted<'a> {
     cluster: &'a str,
-    entry: &'a SeenEntry,
+    entry: &'a ObservedEntry,
     credential: Option<CredentialId>,
     since: Since,
 }
@@ -84,41 +84,41 @@ impl Ledger {
         Ok(taken > 0)
     }
 
-    /// Returns the looks at the pull secrets, by cluster; `None` where digests under another key are recorded, so that the next
-    /// change of the content could not be seen.
-    pub async fn looked_at(&self, digests: &EntryDigests) -> Result<BTreeMap<String, Option<LookedAt>>, LedgerError> {
+    /// Returns the last reads of the pull secrets, by cluster; `None` where digests under another key are recorded, so that the next
+    /// change of the content could not be detected.
+    pub async fn last_reads(&self, digests: &EntryDigests) -> Result<BTreeMap<String, Option<LastRead>>, LedgerError> {
         let mut parameters = Parameters::default();
-        let key = parameters.add(rows::text(digests.key_mark()));
+        let key = parameters.add(rows::text(digests.key_id()));
         let sql = format!(
             "SELECT cluster_id, incarnation, generation, CAST(CASE WHEN EXISTS (SELECT 1 FROM pull_secret_entries e \
              WHERE e.cluster_id = pull_secrets.cluster_id AND e.digest_key <> {key}) THEN 1 ELSE 0 END AS BIGINT) \
              FROM pull_secrets"
         );
         let rows = self.database().fetch(sql, parameters).await?;
-        let looked = |row: &Row| {
+        let last_read = |row: &Row| {
             let generation =
                 Generation::try_from(row.number(2)?).map_err(|_range| rows::damaged("pull_secrets.generation"))?;
-            let look = LookedAt { incarnation: row.number(1)?, generation };
-            Ok((row.text(0)?, (row.number(3)? == 0).then_some(look)))
+            let read = LastRead { incarnation: row.number(1)?, generation };
+            Ok((row.text(0)?, (row.number(3)? == 0).then_some(read)))
         };
-        rows.iter().map(looked).collect()
+        rows.iter().map(last_read).collect()
     }
 
     /// Records a pull secret as it is now, unless a later generation of it is recorded. An entry that it does not have any more is
     /// forgotten.
-    pub async fn look_at(&self, seen: &SeenPullSecret, now: Timestamp) -> Result<(), LedgerError> {
-        let cluster = &seen.cluster;
-        let ours = self.list(&Filter { cluster: Some(cluster.id.clone()), ..Filter::default() }).await?;
+    pub async fn record_pull_secret(&self, observed: &ObservedPullSecret, now: Timestamp) -> Result<(), LedgerError> {
+        let cluster = &observed.cluster;
+        let own = self.list(&Filter { cluster: Some(cluster.id.clone()), ..Filter::default() }).await?;
         let mut write = self.database().begin().await?;
-        if !lock(&mut write, seen, now).await? {
+        if !lock(&mut write, observed, now).await? {
             return Ok(write.roll_back().await?);
         }
         let mut known = stored(&mut write, cluster).await?;
         delete(&mut write, "pull_secret_entries", std::slice::from_ref(&cluster.id)).await?;
-        for entry in seen.entries.iter().flatten() {
+        for entry in observed.entries.iter().flatten() {
             let before = known.remove(&entry.host).filter(|before| entry.digest.may_be(&before.digest));
-            let made = made_here(entry, cluster, &ours);
-            let since = Since::at_look(
+            let made = made_here(entry, cluster, &own);
+            let since = Since::at_read(
                 entry,
                 made.and_then(|made| made.record.created),
                 before.map(|before| before.since),
@@ -127,7 +127,7 @@ impl Ledger {
             let credential = made.map(|made| made.id);
             insert(&mut write, &Inserted { cluster: &cluster.id, entry, credential, since }).await?;
         }
-        update(&mut write, seen).await?;
+        update(&mut write, observed).await?;
         Ok(write.commit().await?)
     }
 
@@ -181,7 +181,7 @@ impl Ledger {
             let count = |column| Ok::<_, LedgerError>(u64::try_from(row.number(column)?).unwrap_or_default());
             let oldest = row.optional_number(2)?.map(rows::time).transpose()?;
             let group = Group { number: count(1)?, oldest, expired: count(3)?, soon: count(4)? };
-            *(if row.number(0)? == 1 { &mut counts.ours } else { &mut counts.elsewhere }) = group;
+            *(if row.number(0)? == 1 { &mut counts.service } else { &mut counts.elsewhere }) = group;
         }
         let sql = "SELECT COUNT(*) FROM pull_secrets WHERE readable = 0";
         let rows = self.database().fetch(sql.to_owned(), Parameters::default()).await?;
@@ -191,17 +191,17 @@ impl Ledger {
 }
 
 /// Returns the credential of the ledger that an entry logs in with.
-fn made_here<'a>(entry: &SeenEntry, cluster: &ClusterRef, ours: &'a [Credential]) -> Option<&'a Credential> {
+fn made_here<'a>(entry: &ObservedEntry, cluster: &ClusterRef, own: &'a [Credential]) -> Option<&'a Credential> {
     let user = entry.user.as_ref()?;
-    ours.iter().find(|ours| ours.record.login.as_ref() == Some(user) && ours.cluster.as_ref() == Some(cluster))
+    own.iter().find(|own| own.record.login.as_ref() == Some(user) && own.cluster.as_ref() == Some(cluster))
 }
 
 /// Locks the row of a pull secret. Returns false if a later generation of it is recorded.
-async fn lock(write: &mut Transaction, seen: &SeenPullSecret, now: Timestamp) -> Result<bool, LedgerError> {
+async fn lock(write: &mut Transaction, observed: &ObservedPullSecret, now: Timestamp) -> Result<bool, LedgerError> {
     let mut parameters = Parameters::default();
     let values = [
-        rows::text(&seen.cluster.id),
-        Value::Number(seen.cluster.incarnation),
+        rows::text(&observed.cluster.id),
+        Value::Number(observed.cluster.incarnation),
         Value::Number(0),
         Value::Number(0),
         Value::Number(now.as_microsecond()),
@@ -213,19 +213,19 @@ async fn lock(write: &mut Transaction, seen: &SeenPullSecret, now: Timestamp) ->
     );
     let rows = write.fetch(sql, parameters).await?;
     let Some(row) = rows.first() else { return Ok(false) };
-    Ok((row.number(0)?, row.number(1)?) <= (seen.cluster.incarnation, i64::from(seen.generation)))
+    Ok((row.number(0)?, row.number(1)?) <= (observed.cluster.incarnation, i64::from(observed.generation)))
 }
 
-/// Records which generation of a pull secret was looked at.
-async fn update(write: &mut Transaction, seen: &SeenPullSecret) -> Result<(), LedgerError> {
+/// Records which generation of a pull secret was read.
+async fn update(write: &mut Transaction, observed: &ObservedPullSecret) -> Result<(), LedgerError> {
     let mut parameters = Parameters::default();
     let mut add = |number: i64| parameters.add(Value::Number(number));
     let set = [
-        format!("incarnation = {}", add(seen.cluster.incarnation)),
-        format!("generation = {}", add(seen.generation.into())),
-        format!("readable = {}", add(i64::from(seen.entries.is_some()))),
+        format!("incarnation = {}", add(observed.cluster.incarnation)),
+        format!("generation = {}", add(observed.generation.into())),
+        format!("readable = {}", add(i64::from(observed.entries.is_some()))),
     ];
-    let id = parameters.add(rows::text(&seen.cluster.id));
+    let id = parameters.add(rows::text(&observed.cluster.id));
     write.execute(format!("UPDATE pull_secrets SET {} WHERE cluster_id = {id}", set.join(", ")), parameters).await?;
     Ok(())
 }
@@ -263,7 +263,7 @@ async fn insert(write: &mut Transaction, inserted: &Inserted<'_>) -> Result<(), 
         expires,
     ];
     let values = values.map(|value| parameters.add(value)).join(", ");
-    // Two keys that hold a credential by mistake may look the same.
+    // Two keys that hold a credential by mistake may be shown by the same text.
     let sql = format!(
         "INSERT INTO pull_secret_entries (cluster_id, host, digest_key, digest, credential, since, made, expires) \
          VALUES ({values}) ON CONFLICT (cluster_id, host) DO NOTHING"
@@ -286,8 +286,8 @@ fn known(row: &Row) -> Result<KnownEntry, LedgerError> {
     Ok(KnownEntry { cluster: row.text(0)?, host: row.text(1)?, credential, since: since(row, 3)?, expires })
 }
 
-/// Reads a time and the mark in the next column that the credential was made then.
+/// Reads a time; the next column is 1 if the credential was made then.
 fn since(row: &Row, column: usize) -> Result<Since, LedgerError> {
     let time = rows::time(row.number(column)?)?;
-    Ok(if row.number(column + 1)? == 1 { Since::Made(time) } else { Since::Seen(time) })
+    Ok(if row.number(column + 1)? == 1 { Since::Made(time) } else { Since::FirstObserved(time) })
 }

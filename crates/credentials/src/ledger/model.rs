@@ -288,10 +288,10 @@ pub struct Advance<'a> {
 /// The result of an advance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advanced {
-    /// Number of clusters that were begun, or skipped at their turn.
+    /// Number of clusters that were begun or skipped.
     pub begun: u64,
-    /// Number of clusters that are done.
-    pub settled: u64,
+    /// Number of clusters that have ended.
+    pub ended: u64,
     /// True if the rotation itself has moved on.
     pub moved: bool,
 }

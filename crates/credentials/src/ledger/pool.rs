@@ -44,7 +44,7 @@ impl Ledger {
         counted(&self.database().fetch(sql, parameters).await?)
     }
 
-    /// Reserves credentials for the pool, as many as are missing and as the rate allows; replicas take turns. Returns their
+    /// Reserves credentials for the pool, as many as are missing and as the rate allows; one replica at a time. Returns their
     /// number.
     pub async fn refill(
         &self,

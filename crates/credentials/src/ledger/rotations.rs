@@ -7,14 +7,14 @@ use jiff::Timestamp;
 
 use super::claim::micros;
 use super::handle::{Ledger, LedgerError};
+use super::members::{MemberChange, judge_begun, save_member};
 use super::model::{NewRotation, RotationRequest, Statement};
 use super::put_back::{PutBack, put_back};
 use super::rows::{self, damaged, id, time};
-use super::settle::{MemberChange, save_member, settle};
 use crate::credential::RegistryName;
 use crate::reason::Reason;
 use crate::rotation::{
-    Candidate, GroupCounts, Member, Request, Rotation, RotationName, RotationPhase, RotationReason, Standing,
+    Candidate, ClusterProgress, GroupCounts, Member, Request, Rotation, RotationName, RotationPhase, RotationReason,
 };
 use crate::state::State;
 
@@ -83,7 +83,7 @@ impl Ledger {
                     rows::text(credential),
                     rows::text(cluster),
                     group,
-                    rows::text(Standing::Waiting),
+                    rows::text(ClusterProgress::Waiting),
                 ]
             })
         });
@@ -112,7 +112,7 @@ impl Ledger {
         rows.first().map_or_else(|| Err(LedgerError::NoRotation(name.clone())), rotation)
     }
 
-    /// Counts the clusters of a rotation by group and standing.
+    /// Counts the clusters of a rotation by group and progress.
     pub async fn rotation_counts(&self, rotation: &Rotation) -> Result<Vec<GroupCounts>, LedgerError> {
         let rows::Statement { sql, parameters } = counting(rotation);
         counted(rotation, &self.database().fetch(sql, parameters).await?)
@@ -121,10 +121,11 @@ impl Ledger {
     /// Returns the mean time from the reservation of a new credential to the end of its soak, of the clusters that have succeeded.
     pub async fn rotation_pace(&self, name: &RotationName) -> Result<Option<Duration>, LedgerError> {
         let mut parameters = Parameters::default();
-        let [name, standing] = [rows::text(name), rows::text(Standing::Succeeded)].map(|value| parameters.add(value));
+        let [name, progress] =
+            [rows::text(name), rows::text(ClusterProgress::Succeeded)].map(|value| parameters.add(value));
         let sql = format!(
             "SELECT COUNT(*), CAST(COALESCE(SUM(settled - started), 0) AS BIGINT) FROM rotation_members \
-             WHERE rotation = {name} AND standing = {standing}"
+             WHERE rotation = {name} AND standing = {progress}"
         );
         let rows = self.database().fetch(sql, parameters).await?;
         let Some(row) = rows.first() else { return Ok(None) };
@@ -132,17 +133,17 @@ impl Ledger {
         Ok(mean.map(Duration::from_micros))
     }
 
-    /// Reads clusters of a rotation in a standing: the first of them, by group.
+    /// Reads the first clusters of a rotation with this progress, by group.
     pub async fn rotation_members(
         &self,
         name: &RotationName,
-        standing: Standing,
+        progress: ClusterProgress,
         limit: u32,
     ) -> Result<Vec<Member>, LedgerError> {
         let mut parameters = Parameters::default();
-        let [name, standing] = [rows::text(name), rows::text(standing)].map(|value| parameters.add(value));
+        let [name, progress] = [rows::text(name), rows::text(progress)].map(|value| parameters.add(value));
         let sql = format!(
-            "SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing = {standing} \
+            "SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing = {progress} \
              ORDER BY member_group, cluster LIMIT {limit}"
         );
         self.database().fetch(sql, parameters).await?.iter().map(member).collect()
@@ -170,7 +171,7 @@ impl Ledger {
         if rotation.plan.from_ams && asked == (RotationRequest::Abort { put_back: true }) {
             return Err(LedgerError::NoPutBack(name.clone()));
         }
-        settle(&mut write, &rotation, statement.now).await?;
+        judge_begun(&mut write, &rotation, statement.now).await?;
         rotation.phase = match asked {
             RotationRequest::Pause => RotationPhase::Paused,
             RotationRequest::Resume => RotationPhase::Running,
@@ -185,14 +186,16 @@ impl Ledger {
         rotation.history.push(request(asked.as_str(), statement));
         update(&mut write, &mut rotation, statement.now).await?;
         if let RotationRequest::Abort { put_back: true } = asked {
-            for Member { credential, standing, .. } in not_done(&mut write, name).await? {
-                let condition = if standing == Standing::Failed { PutBack::UnlessAdopted } else { PutBack::Always };
+            for Member { credential, progress, .. } in not_done(&mut write, name).await? {
+                let condition =
+                    if progress == ClusterProgress::Failed { PutBack::UnlessAdopted } else { PutBack::Always };
                 match put_back(&mut write, credential, condition, statement).await {
                     // The new one stays.
                     Err(LedgerError::TooLate(_)) => continue,
                     result => result?,
                 };
-                let change = MemberChange { credential, standing: Standing::Skipped, cause: Some(Reason::RolledBack) };
+                let change =
+                    MemberChange { credential, progress: ClusterProgress::Skipped, cause: Some(Reason::RolledBack) };
                 save_member(&mut write, name, &change, statement.now).await?;
             }
         }
@@ -242,7 +245,7 @@ pub(super) async fn update(
 async fn not_done(write: &mut Transaction, name: &RotationName) -> Result<Vec<Member>, LedgerError> {
     let mut parameters = Parameters::default();
     let [name, in_progress, failed] =
-        [rows::text(name), rows::text(Standing::InProgress), rows::text(Standing::Failed)]
+        [rows::text(name), rows::text(ClusterProgress::InProgress), rows::text(ClusterProgress::Failed)]
             .map(|value| parameters.add(value));
     let sql = format!(
         "SELECT {MEMBER} FROM rotation_members WHERE rotation = {name} AND standing IN ({in_progress}, {failed}) ORDER BY credential"
@@ -250,7 +253,7 @@ async fn not_done(write: &mut Transaction, name: &RotationName) -> Result<Vec<Me
     write.fetch(sql, parameters).await?.iter().map(member).collect()
 }
 
-/// A statement that counts the clusters of a rotation by group and standing.
+/// A statement that counts the clusters of a rotation by group and progress.
 pub(super) fn counting(rotation: &Rotation) -> rows::Statement {
     let mut parameters = Parameters::default();
     let name = parameters.add(rows::text(&rotation.name));
@@ -266,8 +269,8 @@ pub(super) fn counted(rotation: &Rotation, rows: &[Row]) -> Result<Vec<GroupCoun
     for row in rows {
         let group = usize::try_from(row.number(0)?).ok().and_then(|group| counts.get_mut(group));
         let group = group.ok_or(damaged("rotation_members.member_group"))?;
-        let standing = Standing::parse(&row.text(1)?).ok_or(damaged("rotation_members.standing"))?;
-        group.add(standing, u64::try_from(row.number(2)?).unwrap_or_default());
+        let progress = ClusterProgress::parse(&row.text(1)?).ok_or(damaged("rotation_members.standing"))?;
+        group.add(progress, u64::try_from(row.number(2)?).unwrap_or_default());
     }
     Ok(counts)
 }
@@ -305,9 +308,9 @@ fn member(row: &Row) -> Result<Member, LedgerError> {
         credential: id(&row.text(0)?)?,
         cluster: row.text(1)?,
         group: usize::try_from(row.number(2)?).map_err(|_range| damaged("rotation_members.member_group"))?,
-        standing: Standing::parse(&row.text(3)?).ok_or(damaged("rotation_members.standing"))?,
+        progress: ClusterProgress::parse(&row.text(3)?).ok_or(damaged("rotation_members.standing"))?,
         cause: row.optional_text(4)?,
         started: at(5)?,
-        settled: at(6)?,
+        ended: at(6)?,
     })
 }

@@ -41,7 +41,7 @@ impl EntryGauges {
     }
 
     pub(super) fn show(&self, counts: &EntryCounts, now: Timestamp) {
-        for (maker, group) in [("service", counts.ours), ("elsewhere", counts.elsewhere)] {
+        for (maker, group) in [("service", counts.service), ("elsewhere", counts.elsewhere)] {
             self.number.get_or_create(&ByMaker { maker }).set(gauge(group.number));
             for (end, number) in [("past", group.expired), ("soon", group.soon)] {
                 self.expiring.get_or_create(&ByEnd { maker, end }).set(gauge(number));

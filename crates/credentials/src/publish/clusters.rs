@@ -13,8 +13,8 @@ use zeroize::Zeroize as _;
 
 use super::compose::{PullSecret, Unreadable};
 use crate::credential::{ClusterRef, Proof};
-use crate::entries::{EntryDigests, SeenPullSecret};
-use crate::run::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
+use crate::entries::{EntryDigests, ObservedPullSecret};
+use crate::run::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, ObserveRequest, Observed};
 
 /// The clusters of a HyperFleet API, whose pull secrets the client may read and write. The API knows no nodes: their evidence
 /// has to come from elsewhere.
@@ -34,13 +34,13 @@ pub(super) struct Found {
 // === impl ApiClusters ===
 
 impl ApiClusters {
-    /// Returns the clusters of an API. `time` limits each look and each publication; `stop` ends them at once.
+    /// Returns the clusters of an API. `time` limits each observation and each publication; `stop` ends them at once.
     pub fn new(client: Client, time: Duration, stop: CancellationToken) -> Self {
         Self { client, time, stop }
     }
 
     /// Reads the entries of a cluster's pull secret; `None` if the cluster does not exist, or is being deleted.
-    pub async fn entries(&self, id: &str, digests: &EntryDigests) -> Result<Option<SeenPullSecret>, ClusterError> {
+    pub async fn entries(&self, id: &str, digests: &EntryDigests) -> Result<Option<ObservedPullSecret>, ClusterError> {
         let budget = self.budget();
         let found = self.client.within(&budget).get_with_pull_secret("clusters", id).await;
         let found = found.map_err(|error| unread(&error))?.filter(|found| !found.resource.is_deleting());
@@ -49,7 +49,7 @@ impl ApiClusters {
         let cluster = ClusterRef { id: id.to_owned(), incarnation: created.as_microsecond() };
         let generation = found.resource.generation;
         let entries = readable(&found).map(|secret| secret.entries(digests));
-        Ok(Some(SeenPullSecret { cluster, generation, entries }))
+        Ok(Some(ObservedPullSecret { cluster, generation, entries }))
     }
 
     fn budget(&self) -> Budget {
@@ -58,14 +58,14 @@ impl ApiClusters {
 }
 
 impl Clusters for ApiClusters {
-    async fn look(&self, looking: &Looking<'_>) -> Result<Look, ClusterError> {
+    async fn observe(&self, request: &ObserveRequest<'_>) -> Result<Observed, ClusterError> {
         let budget = self.budget();
         let calls = self.client.within(&budget);
-        let Some(Found { resource, secret }) = find(&calls, looking.cluster).await? else { return Ok(Look::Gone) };
+        let Some(Found { resource, secret }) = find(&calls, request.cluster).await? else { return Ok(Observed::Gone) };
         let resource = calls.with_adapters("clusters", resource).await.map_err(|error| unread(&error))?;
-        let report = report(&resource, looking.generation).map(|source| Proof { at: self.client.observe(), source });
-        let entry = secret.find(looking.host, looking.login);
-        Ok(Look::Here(Document {
+        let report = report(&resource, request.generation).map(|source| Proof { at: self.client.observe(), source });
+        let entry = secret.find(request.host, request.login);
+        Ok(Observed::Found(Document {
             generation: resource.generation,
             is_same: entry.as_ref().is_some_and(|entry| entry.is_same),
             user: entry.and_then(|entry| entry.user),

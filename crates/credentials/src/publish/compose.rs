@@ -10,7 +10,7 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde::Deserialize;
 
-use crate::entries::{EntryDigests, SeenEntry, Validity};
+use crate::entries::{EntryDigests, ObservedEntry, Validity};
 
 /// A pull secret as a cluster has it.
 #[derive(Clone)]
@@ -78,8 +78,8 @@ impl PullSecret {
     }
 
     /// Returns its entries without their credentials.
-    pub(super) fn entries(&self, digests: &EntryDigests) -> Vec<SeenEntry> {
-        let seen = |key: &str| {
+    pub(super) fn entries(&self, digests: &EntryDigests) -> Vec<ObservedEntry> {
+        let entry = |key: &str| {
             let (entry, digest) = (self.document.entry(key)?, self.document.entry_digest(key)?);
             let basic = entry.basic();
             let pair = basic.as_ref().and_then(|basic| str::from_utf8(basic.expose_secret()).ok()?.split_once(':'));
@@ -88,9 +88,9 @@ impl PullSecret {
                 None => validity_of_token(entry),
             };
             let user = pair.map(|(user, _password)| user.to_owned());
-            Some(SeenEntry { host: shown_key(key), digest: digests.of(&digest), user, validity })
+            Some(ObservedEntry { host: shown_key(key), digest: digests.of(&digest), user, validity })
         };
-        self.document.keys().filter_map(seen).collect()
+        self.document.keys().filter_map(entry).collect()
     }
 
     /// Sets the entry of a registry. Other spellings of its key are removed, as it would depend on the reader which of them

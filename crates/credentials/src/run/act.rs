@@ -5,10 +5,10 @@ use registry_account::contract::{Identities, Login, NewAccount, Registry, Usage}
 use registry_account::error::ErrorKind;
 use registry_account::probe::Verdict;
 
-use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
-use super::outcome::{Effect, Trouble, of_cluster, of_probe, of_refusal, of_registry, user_only};
+use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, ObserveRequest, Observed};
+use super::outcome::{ActionError, Effect, of_cluster, of_probe, of_refusal, of_registry, user_only};
 use super::served::{Served, later};
-use crate::credential::{ClusterRef, Credential, DocumentSeen, Evidence, MAX_CHAIN, Naming, Proof, UsageSeen};
+use crate::credential::{ClusterRef, Credential, Evidence, MAX_CHAIN, Naming, ObservedDocument, ObservedUsage, Proof};
 use crate::ledger::{Ledger, Password};
 use crate::reason::Reason;
 use crate::state::{Action, State};
@@ -27,14 +27,14 @@ pub(super) struct Act<'a, R, C> {
 
 impl<R: Registry, C: Clusters> Act<'_, R, C> {
     /// Carries an action out and returns its effect.
-    pub(super) async fn carry_out(&self, action: Action) -> Result<Effect, Trouble> {
+    pub(super) async fn carry_out(&self, action: Action) -> Result<Effect, ActionError> {
         match action {
             Action::Create => self.create().await,
             Action::Permit => self.permit().await,
             Action::Probe => self.probe().await,
             Action::Publish => self.publish().await,
             Action::ObserveUsage => self.usage().await,
-            Action::ObserveAdoption | Action::ObserveDocument => self.look().await,
+            Action::ObserveAdoption | Action::ObserveDocument => self.observe().await,
             Action::Disable => self.disable().await,
             Action::Delete => self.delete().await,
             Action::ConfirmRefused => self.confirm_refused().await,
@@ -45,15 +45,15 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         Effect { record: self.credential.record.clone(), password: Password::Keep }
     }
 
-    async fn login(&self) -> Result<Login, Trouble> {
+    async fn login(&self) -> Result<Login, ActionError> {
         let password = self.ledger.password(self.credential).await?;
         let username = self.credential.record.login.clone();
         let login = username.zip(password).map(|(username, password)| Login { username, password });
         // Without a password there is nothing to try or to publish.
-        login.ok_or(Trouble::GiveUp(Reason::PasswordLost))
+        login.ok_or(ActionError::GiveUp(Reason::PasswordLost))
     }
 
-    async fn create(&self) -> Result<Effect, Trouble> {
+    async fn create(&self) -> Result<Effect, ActionError> {
         let new = NewAccount {
             name: self.credential.account.clone(),
             credential: self.credential.id,
@@ -64,7 +64,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         if let Some(expired) = expires.filter(|expires| *expires <= self.now) {
             let registry = &self.credential.registry;
             tracing::warn!(%registry, "a token that was minted now has expired at {expired}: check the clock of this host");
-            return Err(Trouble::slowly(Reason::Denied));
+            return Err(ActionError::slowly(Reason::Denied));
         }
         let mut effect = self.effect();
         let record = &mut effect.record;
@@ -82,13 +82,13 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         Ok(effect)
     }
 
-    async fn permit(&self) -> Result<Effect, Trouble> {
+    async fn permit(&self) -> Result<Effect, ActionError> {
         let permitted = self.served.registry.permit(&self.credential.account).await;
         permitted.map_err(|error| of_registry(Action::Permit, &error))?;
         Ok(self.effect())
     }
 
-    async fn probe(&self) -> Result<Effect, Trouble> {
+    async fn probe(&self) -> Result<Effect, ActionError> {
         let login = self.login().await?;
         let finding = self.served.registry.probe(&login, &self.served.image).await;
         if finding.verdict != Verdict::Pulls {
@@ -103,13 +103,13 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     }
 
     /// Writes the entry, over nothing, over an entry that is not of the ledger, or over one that this credential replaces.
-    async fn publish(&self) -> Result<Effect, Trouble> {
+    async fn publish(&self) -> Result<Effect, ActionError> {
         let cluster = self.cluster()?;
         let (host, login) = (self.served.registry.host(), self.login().await?);
         let generation = self.credential.record.generation;
-        let looking = Looking { cluster, host, login: &login, generation };
-        let look = self.clusters.look(&looking).await.map_err(|error| self.of_cluster(&error))?;
-        let Look::Here(document) = look else { return Err(Trouble::ClusterGone) };
+        let request = ObserveRequest { cluster, host, login: &login, generation };
+        let observed = self.clusters.observe(&request).await.map_err(|error| self.of_cluster(&error))?;
+        let Observed::Found(document) = observed else { return Err(ActionError::ClusterGone) };
         let generation = if document.is_same {
             // An earlier answer was lost.
             document.generation
@@ -117,7 +117,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             let was_published = self.credential.record.generation.known().is_some();
             if self.is_token() && was_published && document.user.as_ref() != Some(&login.username) {
                 // The entry was removed or replaced since: that is a person's decision, and a renewal does not undo it.
-                return Err(Trouble::slowly(Reason::Displaced));
+                return Err(ActionError::slowly(Reason::Displaced));
             }
             let may_replace = match &document.user {
                 _ if self.is_token() => self.is_newest_token().await?,
@@ -125,7 +125,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
                 None => true,
             };
             if !may_replace {
-                return Err(Trouble::slowly(Reason::NewerPublished));
+                return Err(ActionError::slowly(Reason::NewerPublished));
             }
             let entry = Entry { host, login: &login };
             let published = self.clusters.publish(cluster, &entry, document.generation).await;
@@ -134,13 +134,13 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         let mut effect = self.effect();
         effect.record.generation = generation;
         effect.record.published.get_or_insert(self.now);
-        effect.record.evidence.document = Some(DocumentSeen { at: self.now, naming: Naming::Named });
+        effect.record.evidence.document = Some(ObservedDocument { at: self.now, naming: Naming::Named });
         Ok(effect)
     }
 
     /// Returns true for a user that the ledger does not know, for the account of another cluster or incarnation, whose pull
     /// secret was copied, for one that is given up, and for one that this credential replaces, directly or not.
-    async fn may_replace(&self, user: &str) -> Result<bool, Trouble> {
+    async fn may_replace(&self, user: &str) -> Result<bool, ActionError> {
         let Some(found) = self.ledger.of_login(&self.credential.registry, user).await? else { return Ok(true) };
         // A credential that was put back replaces the newer one.
         if found.cluster != self.credential.cluster || found.record.given_up.is_some() {
@@ -158,9 +158,9 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     }
 
     /// Returns true if a token was not minted again, and no pull secret can name a credential that replaces it. All tokens of a
-    /// registry have the same user, so the pull secret does not tell. Read after the pull secret, whose generation the write
+    /// registry have the same user, so the pull secret does not show it. Read after the pull secret, whose generation the write
     /// names: what is published later makes the write fail.
-    async fn is_newest_token(&self) -> Result<bool, Trouble> {
+    async fn is_newest_token(&self) -> Result<bool, ActionError> {
         let Credential { id, record, .. } = self.credential;
         let own = self.ledger.get(*id).await?;
         let newer = match self.ledger.successor(*id).await? {
@@ -177,7 +177,7 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
     }
 
     /// Classifies a failed call about the cluster, and logs it.
-    fn of_cluster(&self, error: &ClusterError) -> Trouble {
+    fn of_cluster(&self, error: &ClusterError) -> ActionError {
         let (credential, cluster) = (self.credential.id, self.credential.cluster.as_ref().map(ToString::to_string));
         if error.kind == ClusterErrorKind::Changed {
             tracing::debug!(%credential, cluster, "{}; reading it again", error.message);
@@ -187,24 +187,24 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         of_cluster(error)
     }
 
-    fn cluster(&self) -> Result<&ClusterRef, Trouble> {
-        self.credential.cluster.as_ref().ok_or(Trouble::slowly(Reason::Denied))
+    fn cluster(&self) -> Result<&ClusterRef, ActionError> {
+        self.credential.cluster.as_ref().ok_or(ActionError::slowly(Reason::Denied))
     }
 
-    async fn look(&self) -> Result<Effect, Trouble> {
+    async fn observe(&self) -> Result<Effect, ActionError> {
         let cluster = self.cluster()?;
         let record = &self.credential.record;
         let is_token = self.is_token();
         let login = if is_token { self.login().await? } else { user_only(record.login.clone().unwrap_or_default()) };
-        let looking =
-            Looking { cluster, host: self.served.registry.host(), login: &login, generation: record.generation };
-        let look = self.clusters.look(&looking).await.map_err(|error| self.of_cluster(&error))?;
+        let request =
+            ObserveRequest { cluster, host: self.served.registry.host(), login: &login, generation: record.generation };
+        let observed = self.clusters.observe(&request).await.map_err(|error| self.of_cluster(&error))?;
         let mut effect = self.effect();
         let evidence = &mut effect.record.evidence;
-        evidence.looked = Some(self.now);
-        let naming = match look {
-            Look::Gone => Naming::ClusterGone,
-            Look::Here(Document { user, is_same, report, nodes, .. }) => {
+        evidence.observed = Some(self.now);
+        let naming = match observed {
+            Observed::Gone => Naming::ClusterGone,
+            Observed::Found(Document { user, is_same, report, nodes, .. }) => {
                 let is_named = if is_token { is_same } else { user.as_ref() == Some(&login.username) };
                 if is_named && record.published.is_some() {
                     evidence.report = evidence.report.take().or(report);
@@ -213,11 +213,11 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
                 if is_named { Naming::Named } else { Naming::NotNamed }
             }
         };
-        evidence.document = Some(DocumentSeen { at: self.now, naming });
+        evidence.document = Some(ObservedDocument { at: self.now, naming });
         Ok(effect)
     }
 
-    async fn usage(&self) -> Result<Effect, Trouble> {
+    async fn usage(&self) -> Result<Effect, ActionError> {
         let record = &self.credential.record;
         let quiet = SignedDuration::try_from(self.served.policy.quiet).unwrap_or(SignedDuration::MAX);
         let window = self.now.saturating_sub(quiet).unwrap_or(Timestamp::MIN);
@@ -237,11 +237,11 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
             evidence.first_pull = Some(Proof { at: self.now, source });
         }
         let last_pull = last_pull.max(evidence.usage.as_ref().and_then(|usage| usage.last_pull));
-        evidence.usage = Some(UsageSeen { at: self.now, last_pull, complete });
+        evidence.usage = Some(ObservedUsage { at: self.now, last_pull, complete });
         Ok(effect)
     }
 
-    async fn disable(&self) -> Result<Effect, Trouble> {
+    async fn disable(&self) -> Result<Effect, ActionError> {
         match self.served.registry.disable(&self.credential.account).await {
             Err(error) if error.kind != ErrorKind::NotFound => return Err(of_registry(Action::Disable, &error)),
             _ => {}
@@ -251,18 +251,18 @@ impl<R: Registry, C: Clusters> Act<'_, R, C> {
         Ok(effect)
     }
 
-    /// Deletes the account. The answer is the last word once no request that creates it can be on its way.
-    async fn delete(&self) -> Result<Effect, Trouble> {
+    /// Deletes the account. The answer is final once no request that creates it can be on its way.
+    async fn delete(&self) -> Result<Effect, ActionError> {
         let deleted = self.served.registry.delete(&self.credential.account).await;
         let _existed = deleted.map_err(|error| of_registry(Action::Delete, &error))?;
         let mut effect = self.effect();
-        let settled = effect.record.last_create.map(|created| later(created, self.served.policy.late));
+        let late_until = effect.record.last_create.map(|created| later(created, self.served.policy.late));
         effect.record.last_delete = Some(self.now);
-        effect.record.deleted = settled.is_none_or(|settled| settled <= self.now).then_some(self.now);
+        effect.record.deleted = late_until.is_none_or(|late_until| late_until <= self.now).then_some(self.now);
         Ok(effect)
     }
 
-    async fn confirm_refused(&self) -> Result<Effect, Trouble> {
+    async fn confirm_refused(&self) -> Result<Effect, ActionError> {
         let login = self.login().await?;
         let finding = self.served.registry.probe(&login, &self.served.image).await;
         of_refusal(finding, self.credential.record.probed.is_some())?;

@@ -11,14 +11,14 @@ use crate::credential::{ClusterRef, Proof};
 /// The clusters of a fleet.
 pub trait Clusters: Send + Sync {
     /// Reads the pull secret of a cluster and the evidence about one of its generations.
-    fn look(&self, looking: &Looking<'_>) -> impl Future<Output = Result<Look, ClusterError>> + Send;
+    fn observe(&self, request: &ObserveRequest<'_>) -> impl Future<Output = Result<Observed, ClusterError>> + Send;
 
     /// Writes an entry into the pull secret of a cluster, and changes nothing else in it. Returns the new generation. The entry
     /// is written only if the cluster still has the generation `at`.
     ///
     /// # Errors
     ///
-    /// `Changed` at another generation; `Ambiguous` if it may have been written: look again.
+    /// `Changed` at another generation; `Ambiguous` if it may have been written: observe it again.
     fn publish(
         &self,
         cluster: &ClusterRef,
@@ -27,9 +27,9 @@ pub trait Clusters: Send + Sync {
     ) -> impl Future<Output = Result<Generation, ClusterError>> + Send;
 }
 
-/// The object of a look.
+/// The cluster to observe, and what to compare it with.
 #[derive(Clone, Copy, Debug)]
-pub struct Looking<'a> {
+pub struct ObserveRequest<'a> {
     /// The cluster.
     pub cluster: &'a ClusterRef,
     /// The host of the registry, with a port where it needs one.
@@ -49,13 +49,13 @@ pub struct Entry<'a> {
     pub login: &'a Login,
 }
 
-/// A cluster as it was seen.
+/// A cluster as it was observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Observed {
     /// This incarnation does not exist any more.
     Gone,
     /// It exists.
-    Here(Document),
+    Found(Document),
 }
 
 /// The pull secret of a cluster, without its credentials.

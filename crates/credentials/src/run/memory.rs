@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use registry_account::contract::Login;
 use secrecy::ExposeSecret as _;
 
-use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, Look, Looking};
+use super::clusters::{ClusterError, ClusterErrorKind, Clusters, Document, Entry, ObserveRequest, Observed};
 use crate::credential::{ClusterRef, Proof};
 
 /// [`Clusters`] in memory.
@@ -86,19 +86,19 @@ impl MemoryClusters {
 }
 
 impl Clusters for MemoryClusters {
-    async fn look(&self, looking: &Looking<'_>) -> Result<Look, ClusterError> {
+    async fn observe(&self, request: &ObserveRequest<'_>) -> Result<Observed, ClusterError> {
         let clusters = self.lock();
-        let Some(cluster) = clusters.get(looking.cluster) else { return Ok(Look::Gone) };
-        let found = cluster.entries.get(looking.host);
+        let Some(cluster) = clusters.get(request.cluster) else { return Ok(Observed::Gone) };
+        let found = cluster.entries.get(request.host);
         let is_same = |login: &Login| {
-            login.username == looking.login.username
-                && login.password.expose_secret() == looking.login.password.expose_secret()
+            login.username == request.login.username
+                && login.password.expose_secret() == request.login.password.expose_secret()
         };
         let proof = |generation: Generation, source: &str| {
             let source = format!("{source} of generation {generation}");
-            (generation >= looking.generation).then_some(Proof { at: Timestamp::UNIX_EPOCH, source })
+            (generation >= request.generation).then_some(Proof { at: Timestamp::UNIX_EPOCH, source })
         };
-        Ok(Look::Here(Document {
+        Ok(Observed::Found(Document {
             generation: cluster.generation,
             user: found.map(|login| login.username.clone()),
             is_same: found.is_some_and(is_same),

@@ -17,7 +17,7 @@ use crate::state::Action;
 
 /// Delays between attempts that may succeed soon.
 const SOON: Backoff = Backoff::doubling(Duration::from_secs(2), Duration::from_mins(10)).with_jitter(20);
-/// Delay before the next attempt at what a person has to mend.
+/// Delay before the next attempt at a cause that a person has to resolve.
 const SLOWLY: Duration = Duration::from_mins(10);
 /// Delay where a registry that is exhausted does not name one.
 const RATE_DELAY: Duration = Duration::from_mins(1);
@@ -33,7 +33,7 @@ pub(super) struct Effect {
 
 /// An action that has not succeeded.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum ActionError {
     /// Another attempt follows.
     Retry(Retry),
     /// The rate of the registry is exhausted for that long.
@@ -56,9 +56,9 @@ pub(super) struct Retry {
     pub(super) after: Option<Duration>,
 }
 
-// === impl Trouble ===
+// === impl ActionError ===
 
-impl Trouble {
+impl ActionError {
     pub(super) fn soon(reason: Reason) -> Self {
         Self::Retry(Retry::soon(reason))
     }
@@ -76,7 +76,7 @@ impl Trouble {
     }
 }
 
-impl From<LedgerError> for Trouble {
+impl From<LedgerError> for ActionError {
     fn from(error: LedgerError) -> Self {
         if error.is_transient() {
             return Self::Abandon;
@@ -104,30 +104,30 @@ impl Retry {
 }
 
 /// Classifies a failed call of a registry.
-pub(super) fn of_registry(action: Action, error: &AccountError) -> Trouble {
-    let retry = |reason| Trouble::Retry(Retry { reason, slowly: false, after: error.retry_after });
+pub(super) fn of_registry(action: Action, error: &AccountError) -> ActionError {
+    let retry = |reason| ActionError::Retry(Retry { reason, slowly: false, after: error.retry_after });
     match error.kind {
-        ErrorKind::QuotaExceeded => Trouble::Exhausted(error.retry_after.unwrap_or(RATE_DELAY)),
+        ErrorKind::QuotaExceeded => ActionError::Exhausted(error.retry_after.unwrap_or(RATE_DELAY)),
         ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal if action.observes() => {
             retry(Reason::Retrying)
         }
         ErrorKind::Unavailable | ErrorKind::TimedOut | ErrorKind::Internal => retry(Reason::Ambiguous),
-        ErrorKind::NameTaken => Trouble::NameSpent,
-        ErrorKind::Corrupt => Trouble::GiveUp(Reason::Corrupt),
-        ErrorKind::PasswordLost => Trouble::GiveUp(Reason::PasswordLost),
-        ErrorKind::NotFound if action == Action::Permit => Trouble::GiveUp(Reason::AccountLost),
+        ErrorKind::NameTaken => ActionError::NameSpent,
+        ErrorKind::Corrupt => ActionError::GiveUp(Reason::Corrupt),
+        ErrorKind::PasswordLost => ActionError::GiveUp(Reason::PasswordLost),
+        ErrorKind::NotFound if action == Action::Permit => ActionError::GiveUp(Reason::AccountLost),
         ErrorKind::NotFound
         | ErrorKind::NotPrepared
         | ErrorKind::PermissionDenied
         | ErrorKind::Unauthenticated
         | ErrorKind::Invalid
-        | ErrorKind::Unsupported => Trouble::slowly(Reason::Denied),
+        | ErrorKind::Unsupported => ActionError::slowly(Reason::Denied),
     }
 }
 
 /// Classifies a failed call about a cluster.
-pub(super) fn of_cluster(error: &ClusterError) -> Trouble {
-    let retry = |reason, slowly| Trouble::Retry(Retry { reason, slowly, after: error.retry_after });
+pub(super) fn of_cluster(error: &ClusterError) -> ActionError {
+    let retry = |reason, slowly| ActionError::Retry(Retry { reason, slowly, after: error.retry_after });
     match error.kind {
         ClusterErrorKind::Transient => retry(Reason::Retrying, false),
         ClusterErrorKind::Ambiguous => retry(Reason::Ambiguous, false),
@@ -138,26 +138,26 @@ pub(super) fn of_cluster(error: &ClusterError) -> Trouble {
 }
 
 /// Judges the probe of a new credential. One whose password has ended, in the pool, gives way to another.
-pub(super) fn of_probe(finding: Finding, attempts: u32, has_ended: bool) -> Result<(), Trouble> {
+pub(super) fn of_probe(finding: Finding, attempts: u32, has_ended: bool) -> Result<(), ActionError> {
     match finding.verdict {
         Verdict::Pulls => Ok(()),
-        Verdict::Refused if has_ended => Err(Trouble::GiveUp(Reason::LoginRefused)),
-        Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
-        Verdict::Refused if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::LoginRefused)),
-        Verdict::Refused => Err(Trouble::slowly(Reason::LoginRefused)),
-        _ if attempts < EARLY_PROBES => Err(Trouble::soon(Reason::PullNotPermitted)),
-        _ => Err(Trouble::slowly(Reason::PullNotPermitted)),
+        Verdict::Refused if has_ended => Err(ActionError::GiveUp(Reason::LoginRefused)),
+        Verdict::Inconclusive => Err(ActionError::soon(Reason::Retrying)),
+        Verdict::Refused if attempts < EARLY_PROBES => Err(ActionError::soon(Reason::LoginRefused)),
+        Verdict::Refused => Err(ActionError::slowly(Reason::LoginRefused)),
+        _ if attempts < EARLY_PROBES => Err(ActionError::soon(Reason::PullNotPermitted)),
+        _ => Err(ActionError::slowly(Reason::PullNotPermitted)),
     }
 }
 
 /// Judges the probe with the password of a deleted account.
-pub(super) fn of_refusal(finding: Finding, was_proven: bool) -> Result<(), Trouble> {
+pub(super) fn of_refusal(finding: Finding, was_proven: bool) -> Result<(), ActionError> {
     match finding.verdict {
         Verdict::Refused => Ok(()),
         // Harbor answers so to a wrong password. The same password could pull before.
         Verdict::NotPermitted if was_proven => Ok(()),
-        Verdict::Inconclusive => Err(Trouble::soon(Reason::Retrying)),
-        Verdict::NotPermitted | Verdict::Pulls | Verdict::Accepted => Err(Trouble::soon(Reason::StillAccepted)),
+        Verdict::Inconclusive => Err(ActionError::soon(Reason::Retrying)),
+        Verdict::NotPermitted | Verdict::Pulls | Verdict::Accepted => Err(ActionError::soon(Reason::StillAccepted)),
     }
 }
 
@@ -175,16 +175,16 @@ mod tests {
 
     #[rstest]
     #[case::pulls(Verdict::Pulls, 0, true, None)]
-    #[case::ended(Verdict::Refused, 0, true, Some(Trouble::GiveUp(Reason::LoginRefused)))]
-    #[case::early(Verdict::Refused, 0, false, Some(Trouble::soon(Reason::LoginRefused)))]
-    #[case::late(Verdict::Refused, EARLY_PROBES, false, Some(Trouble::slowly(Reason::LoginRefused)))]
-    #[case::no_answer(Verdict::Inconclusive, 0, true, Some(Trouble::soon(Reason::Retrying)))]
-    #[case::not_permitted(Verdict::NotPermitted, 0, true, Some(Trouble::soon(Reason::PullNotPermitted)))]
+    #[case::ended(Verdict::Refused, 0, true, Some(ActionError::GiveUp(Reason::LoginRefused)))]
+    #[case::early(Verdict::Refused, 0, false, Some(ActionError::soon(Reason::LoginRefused)))]
+    #[case::late(Verdict::Refused, EARLY_PROBES, false, Some(ActionError::slowly(Reason::LoginRefused)))]
+    #[case::no_answer(Verdict::Inconclusive, 0, true, Some(ActionError::soon(Reason::Retrying)))]
+    #[case::not_permitted(Verdict::NotPermitted, 0, true, Some(ActionError::soon(Reason::PullNotPermitted)))]
     fn a_probe_is_judged(
         #[case] verdict: Verdict,
         #[case] attempts: u32,
         #[case] has_ended: bool,
-        #[case] expected: Option<Trouble>,
+        #[case] expected: Option<ActionError>,
     ) {
         let finding = Finding { verdict, place: Place::TokenEndpoint, cause: Cause::NoProof };
         assert_eq!(of_probe(finding, attempts, has_ended).err(), expected);

@@ -6,10 +6,10 @@ use tokio::time::timeout;
 
 use super::act::Act;
 use super::clusters::Clusters;
-use super::outcome::{Effect, Retry, Trouble};
+use super::outcome::{ActionError, Effect, Retry};
 use super::served::{Served, later};
 use super::worker::{RunError, Worker};
-use crate::credential::{Credential, DocumentSeen, Naming, NodesEvidence, Proof, Record, Successor};
+use crate::credential::{Credential, Naming, NodesEvidence, ObservedDocument, Proof, Record, Successor};
 use crate::decide::budget::MAX_WAIT;
 use crate::decide::{self, Facts, Step};
 use crate::ledger::{Call, Change, Claimed, Fresh, Outcome, Password, Start, Started};
@@ -129,52 +129,52 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
             now,
         };
         let carried_out = timeout(self.lease / 2, act.carry_out(action)).await;
-        let result = match carried_out.unwrap_or(Err(Trouble::soon(Reason::Ambiguous))) {
+        let result = match carried_out.unwrap_or(Err(ActionError::soon(Reason::Ambiguous))) {
             Ok(effect) => succeeded(action, step, effect),
-            Err(Trouble::Abandon) => return Ok(()),
-            Err(trouble) => self.failed(&work, action, &trouble).await?,
+            Err(ActionError::Abandon) => return Ok(()),
+            Err(error) => self.failed(&work, action, &error).await?,
         };
         self.finish(&work, result).await
     }
 
     /// Returns the result of an action that has not succeeded.
-    async fn failed(&self, work: &Work<'_, R>, action: Action, trouble: &Trouble) -> Result<StepResult, RunError> {
+    async fn failed(&self, work: &Work<'_, R>, action: Action, error: &ActionError) -> Result<StepResult, RunError> {
         let (credential, now) = (&work.claimed.credential, self.sources.now());
         let mut result = StepResult {
             action: Some(action),
-            outcome: trouble.outcome(),
+            outcome: error.outcome(),
             state: credential.state,
             reason: Reason::Retrying,
             record: credential.record.clone(),
             password: Password::Keep,
             instead: None,
         };
-        match trouble {
-            Trouble::Retry(retry) => {
+        match error {
+            ActionError::Retry(retry) => {
                 retry.note(&mut result.record, now, self.sources.fraction());
                 result.reason = retry.reason;
             }
-            Trouble::Exhausted(delay) => {
+            ActionError::Exhausted(delay) => {
                 self.ledger.block(&credential.registry, later(now, *(delay.min(&MAX_WAIT)))).await?;
                 result.reason = Reason::RateLimited;
                 if decide::lane(credential, action) == Lane::BreakGlass {
                     Retry::soon(Reason::RateLimited).note(&mut result.record, now, self.sources.fraction());
                 }
             }
-            Trouble::NameSpent => {
+            ActionError::NameSpent => {
                 (result.state, result.reason) = (State::Spent, Reason::NameSpent);
                 result.instead = self.instead(work);
             }
-            Trouble::GiveUp(reason) => {
+            ActionError::GiveUp(reason) => {
                 (result.record.given_up, result.reason) = (Some(*reason), *reason);
                 result.instead = self.instead(work);
             }
-            Trouble::ClusterGone => {
+            ActionError::ClusterGone => {
                 let naming = Naming::ClusterGone;
-                result.record.evidence.document = Some(DocumentSeen { at: now, naming });
+                result.record.evidence.document = Some(ObservedDocument { at: now, naming });
                 result.reason = Reason::ClusterGone;
             }
-            Trouble::Abandon => {}
+            ActionError::Abandon => {}
         }
         Ok(result)
     }

@@ -17,7 +17,7 @@ use crate::decide::{Eta, etas};
 use crate::ledger::{Advance, Advanced, Claim, Fresh, Ledger, LedgerError, PoolCounts, Refill, Slot};
 use crate::state::Lane;
 
-/// Time between two looks for work, where there was none.
+/// Time until the next attempt to claim a row, where none was due.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// A worker; any number of replicas share a ledger.
@@ -38,16 +38,16 @@ pub struct Worker<R, C> {
     pub lease: Duration,
 }
 
-/// The result of a turn.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum StepResult {
     /// A row was worked on.
     Worked,
     /// No row is due.
     Idle,
 }
 
-/// A failed turn.
+/// A failed step.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
     /// The ledger.
@@ -71,14 +71,14 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
 
     async fn serve(&self, registry: &RegistryName, stop: &CancellationToken) {
         while !stop.is_cancelled() {
-            let turn = async {
-                let turn = self.turn(registry).await?;
-                let reserved = if turn == Turn::Idle { self.refill(registry).await? } else { 0 };
-                Ok::<_, RunError>(if reserved > 0 { Turn::Worked } else { turn })
+            let step = async {
+                let result = self.run_step(registry).await?;
+                let reserved = if result == StepResult::Idle { self.refill(registry).await? } else { 0 };
+                Ok::<_, RunError>(if reserved > 0 { StepResult::Worked } else { result })
             };
-            match turn.await {
-                Ok(Turn::Worked) => continue,
-                Ok(Turn::Idle) => {}
+            match step.await {
+                Ok(StepResult::Worked) => continue,
+                Ok(StepResult::Idle) => {}
                 Err(error) => tracing::warn!(%registry, %error, "cannot work on credentials; retrying"),
             }
             tokio::select! {
@@ -89,7 +89,7 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
     }
 
     /// Works on the most urgent due credential of a registry: one step.
-    pub async fn turn(&self, registry: &RegistryName) -> Result<Turn, RunError> {
+    pub async fn run_step(&self, registry: &RegistryName) -> Result<StepResult, RunError> {
         let served = self.served(registry)?;
         let now = self.sources.now();
         let budget = self.ledger.budget(registry).await?;
@@ -105,9 +105,9 @@ impl<R: Registry, C: Clusters> Worker<R, C> {
                 break;
             }
         }
-        let Some(claimed) = claimed else { return Ok(Turn::Idle) };
+        let Some(claimed) = claimed else { return Ok(StepResult::Idle) };
         self.step(served, claimed).await?;
-        Ok(Turn::Worked)
+        Ok(StepResult::Worked)
     }
 
     /// Reserves what the pool of a registry lacks. Returns the number.

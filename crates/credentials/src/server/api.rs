@@ -15,7 +15,7 @@ use crate::http::{Api, ApiDirectory, KubernetesReviewer, Limits, Offered, Parts,
 use crate::metrics::Metrics;
 use crate::publish::ApiClusters;
 use crate::run::{Served, Worker};
-use crate::settings::{Plan, ServerSettings, table};
+use crate::settings::{Checked, ServerSettings, table};
 
 /// Maximum time for a client to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,13 +39,13 @@ pub(super) struct ApiListener {
 impl ApiListener {
     /// Binds the listener, if the HTTP API is served. No request is sent.
     pub(super) async fn prepare<R: Registry>(
-        plan: &Plan,
+        checked: &Checked,
         worker: &Worker<R, ApiClusters>,
         directory: ApiDirectory,
         metrics: Metrics,
         certificates: &Certificates,
     ) -> Result<Option<Self>, StartError> {
-        let settings = &plan.settings.server;
+        let settings = &checked.settings.server;
         if !settings.enabled {
             return Ok(None);
         }
@@ -60,7 +60,8 @@ impl ApiListener {
         if let Some(certificate) = cluster.client_certificate() {
             certificates.add_client("server.kubeconfig", certificate);
         }
-        let search = |name: &RegistryName| plan.registries.iter().find(|planned| planned.name == *name)?.search.clone();
+        let search =
+            |name: &RegistryName| checked.registries.iter().find(|configured| configured.name == *name)?.search.clone();
         let offered = worker.registries.iter().map(|(name, served)| {
             let Served { registry, prefix, policy, .. } = served;
             let (host, replaced_within) = (registry.host().to_owned(), policy.deadline.saturating_add(policy.quiet));

@@ -113,7 +113,7 @@ impl<R: Registry, C: Clusters> Assignment<'_, R, C> {
         true
     }
 
-    /// Assigns to a cluster, unless it is terminating. A failure is mended by the next complete list. Returns the cluster, if it
+    /// Assigns to a cluster, unless it is terminating. The next complete list repeats what failed. Returns the cluster, if it
     /// has a credential.
     async fn assign(&self, resource: &Resource, known: &mut BTreeSet<ClusterRef>) -> Option<ClusterRef> {
         let created = resource.created_time.filter(|_| !resource.is_deleting())?;

@@ -1,4 +1,4 @@
-//! Looks at the pull secrets of all clusters, so that the age and the expiry of every entry are known.
+//! Reads the pull secrets of all clusters, so that the age and the expiry of every entry are known.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use hyperfleet_client::{Client, ListQuery, Resource};
 use tokio_util::sync::CancellationToken;
 
 use crate::entries::EntryDigests;
-use crate::ledger::{Ledger, LedgerError, LookedAt, PassKind};
+use crate::ledger::{LastRead, Ledger, LedgerError, PassKind};
 use crate::metrics::Metrics;
 use crate::publish::ApiClusters;
 use crate::run::{ClusterError, ClusterErrorKind, Sources};
@@ -49,7 +49,7 @@ enum PassError {
 impl EntryPasses<'_> {
     /// Makes passes until `stop`.
     pub(super) async fn run(&self, stop: &CancellationToken) {
-        repeat("look at entries", self.resync / ATTEMPTS, stop, || self.pass_if_due(stop)).await;
+        repeat("read-entries", self.resync / ATTEMPTS, stop, || self.pass_if_due(stop)).await;
     }
 
     async fn pass_if_due(&self, stop: &CancellationToken) -> Result<(), PassError> {
@@ -61,45 +61,46 @@ impl EntryPasses<'_> {
     }
 
     async fn pass(&self, stop: &CancellationToken) -> Result<(), PassError> {
-        let mut looked = self.ledger.looked_at(&self.digests).await?;
+        let mut last_reads = self.ledger.last_reads(&self.digests).await?;
         let budget = Budget::new(LIST_TIMEOUT, stop.clone());
         let query = ListQuery { fields: FIELDS.map(str::to_owned).to_vec(), ..ListQuery::default() };
         let calls = self.client.within(&budget);
         let (mut pages, mut changed) = (calls.list_all("clusters", query), BTreeSet::new());
         while let Some(clusters) = pages.next().await? {
             for cluster in clusters.into_iter().filter(|cluster| !cluster.is_deleting()) {
-                let before = looked.remove(&cluster.id).flatten();
-                if before.is_none() || before != look(&cluster) {
+                let before = last_reads.remove(&cluster.id).flatten();
+                if before.is_none() || before != read_of(&cluster) {
                     changed.insert(cluster.id);
                 }
             }
         }
         // The list was complete: these clusters are gone.
-        self.ledger.forget_pull_secrets(&looked.into_keys().collect::<Vec<_>>()).await?;
+        self.ledger.forget_pull_secrets(&last_reads.into_keys().collect::<Vec<_>>()).await?;
         for cluster in changed {
             if stop.is_cancelled() {
                 break;
             }
-            self.look_at(&cluster).await?;
+            self.read_entries(&cluster).await?;
         }
         Ok(())
     }
 
-    /// Looks at one pull secret; the next pass looks again at one that is refused. While the API is not available the pass ends.
-    async fn look_at(&self, cluster: &str) -> Result<(), PassError> {
+    /// Reads one pull secret; the next pass reads one that is refused again. While the API is not available the pass ends.
+    async fn read_entries(&self, cluster: &str) -> Result<(), PassError> {
         match self.clusters.entries(cluster, &self.digests).await {
-            Ok(Some(seen)) => Ok(self.ledger.look_at(&seen, self.sources.now()).await?),
+            Ok(Some(observed)) => Ok(self.ledger.record_pull_secret(&observed, self.sources.now()).await?),
             Ok(None) => Ok(()),
             Err(error) if error.kind == ClusterErrorKind::Transient => Err(error.into()),
             Err(error) => {
-                tracing::warn!(operation = "look at entries", cluster, "a pull secret is not known: {error}");
+                tracing::warn!(operation = "read-entries", cluster, "cannot read a pull secret: {error}");
                 Ok(())
             }
         }
     }
 }
 
-fn look(cluster: &Resource) -> Option<LookedAt> {
+/// Returns the read that a cluster needs as it is listed.
+fn read_of(cluster: &Resource) -> Option<LastRead> {
     let created = cluster.created_time?;
-    Some(LookedAt { incarnation: created.as_microsecond(), generation: cluster.generation })
+    Some(LastRead { incarnation: created.as_microsecond(), generation: cluster.generation })
 }

@@ -10,7 +10,7 @@ use database::{Database, DatabaseError};
 
 use crate::ledger::Ledger;
 use crate::ledger::schema::{COMPONENT, SCHEMA};
-use crate::settings::Plan;
+use crate::settings::Checked;
 
 /// A ledger that cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +40,8 @@ pub enum OpenError {
 /// # Errors
 ///
 /// A line for a message that names the setting.
-pub fn open(plan: &Plan, environment: &impl Environment, keyring: Arc<Keyring>) -> Result<Ledger, String> {
-    let settings = &plan.settings.database;
+pub fn open(checked: &Checked, environment: &impl Environment, keyring: Arc<Keyring>) -> Result<Ledger, String> {
+    let settings = &checked.settings.database;
     let source = settings.source(environment)?;
     let database = Database::open(&source, settings.pool.into(), &COMPONENT).map_err(|error| causes(&error))?;
     Ok(Ledger::new(database, keyring))
@@ -52,17 +52,17 @@ pub fn open(plan: &Plan, environment: &impl Environment, keyring: Arc<Keyring>) 
 /// # Errors
 ///
 /// [`OpenError`], also for a schema that is not up to date.
-pub async fn open_existing(plan: &Plan, environment: &impl Environment) -> Result<Ledger, OpenError> {
-    if let Some(file) = plan.settings.database.file() {
+pub async fn open_existing(checked: &Checked, environment: &impl Environment) -> Result<Ledger, OpenError> {
+    if let Some(file) = checked.settings.database.file() {
         let key = key_beside(file);
         if !file.exists() {
             return Err(OpenError::Absent(file.to_owned()));
         }
-        if plan.settings.keys.is_empty() && !key.exists() {
+        if checked.settings.keys.is_empty() && !key.exists() {
             return Err(OpenError::NoKey(key));
         }
     }
-    let keyring = plan.keyring().map_err(OpenError::Setting)?;
-    let ledger = open(plan, environment, Arc::new(keyring)).map_err(OpenError::Setting)?;
+    let keyring = checked.keyring().map_err(OpenError::Setting)?;
+    let ledger = open(checked, environment, Arc::new(keyring)).map_err(OpenError::Setting)?;
     if SCHEMA.pending(ledger.database()).await?.is_empty() { Ok(ledger) } else { Err(OpenError::Outdated) }
 }

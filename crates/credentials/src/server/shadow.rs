@@ -13,7 +13,7 @@ use crate::ledger::{Ledger, PassKind};
 use crate::metrics::Metrics;
 use crate::publish::ApiPullSecrets;
 use crate::run::Sources;
-use crate::settings::AmsPlan;
+use crate::settings::CheckedAms;
 
 /// Time between two comparisons: a few may fail before [`LONGEST_GAP`](crate::decide::ams::LONGEST_GAP) is over.
 const INTERVAL: Duration = Duration::from_hours(6);
@@ -24,7 +24,7 @@ const ATTEMPTS: Duration = Duration::from_mins(10);
 pub(super) struct Shadows<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) client: &'a Client,
-    pub(super) ams: &'a AmsPlan,
+    pub(super) ams: &'a CheckedAms,
     pub(super) sources: &'a Sources,
     pub(super) metrics: &'a Metrics,
 }
@@ -34,7 +34,7 @@ pub(super) struct Shadows<'a> {
 impl Shadows<'_> {
     /// Compares until `stop`.
     pub(super) async fn run(&self, stop: &CancellationToken) {
-        repeat("compare with AMS", ATTEMPTS, stop, || self.compare_if_due()).await;
+        repeat("compare-with-ams", ATTEMPTS, stop, || self.compare_if_due()).await;
     }
 
     async fn compare_if_due(&self) -> Result<(), ImportError> {
@@ -45,7 +45,7 @@ impl Shadows<'_> {
             let secrets = ApiPullSecrets::new(self.client.clone(), ams.search.clone());
             let parts = Shadow { ledger, secrets: &secrets, targets: &ams.targets, sources };
             let Shadowed { clusters, different } = shadow(&parts).await?;
-            tracing::info!(operation = "compare with AMS", clusters, different = different.len(), "compared with AMS");
+            tracing::info!(operation = "compare-with-ams", clusters, different = different.len(), "compared with AMS");
         }
         let mut phases: BTreeMap<Phase, u64> = BTreeMap::new();
         for cluster in status(ledger, &ams.targets, ams.compare_for, None, sources.now()).await? {

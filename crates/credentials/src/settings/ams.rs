@@ -5,7 +5,7 @@ use std::time::Duration;
 use accounts_mgmt::AmsSettings;
 use daemon::endpoint::EndpointUrl;
 
-use super::registry::RegistryPlan;
+use super::registry::CheckedRegistry;
 use super::shape::Ams;
 use crate::ams::{BUDGET, Target};
 use crate::publish::meaning::normal;
@@ -15,7 +15,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// AMS, checked.
 #[derive(Clone, Debug)]
-pub struct AmsPlan {
+pub struct CheckedAms {
     /// Its client.
     pub client: AmsSettings,
     /// Calls in a minute.
@@ -32,7 +32,7 @@ pub struct AmsPlan {
 
 impl Ams {
     /// Checks every value; `None` if there is no AMS. Each fault is added as a line for a message.
-    pub(super) fn plan(&self, registries: &[RegistryPlan], faults: &mut Vec<String>) -> Option<AmsPlan> {
+    pub(super) fn check(&self, registries: &[CheckedRegistry], faults: &mut Vec<String>) -> Option<CheckedAms> {
         let before = faults.len();
         let Some(url) = &self.url else {
             let without_effect = [
@@ -60,8 +60,8 @@ impl Ams {
             faults.push(format!("registries[].name: `{BUDGET}` is the name of AMS in the ledger: choose another one"));
         }
         let kept: Vec<String> = self.keep_hosts.split(',').map(|host| normal(host.trim())).collect();
-        let is_taken = |registry: &&RegistryPlan| !kept.contains(&normal(registry.client.host()));
-        let target = |registry: &RegistryPlan| Target {
+        let is_taken = |registry: &&CheckedRegistry| !kept.contains(&normal(registry.client.host()));
+        let target = |registry: &CheckedRegistry| Target {
             registry: registry.name.clone(),
             host: registry.client.host().to_owned(),
         };
@@ -78,7 +78,7 @@ impl Ams {
         if faults.len() > before {
             return None;
         }
-        Some(AmsPlan {
+        Some(CheckedAms {
             client: AmsSettings {
                 address: url?,
                 token_address: token_url?,

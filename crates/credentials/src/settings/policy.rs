@@ -67,7 +67,7 @@ pub enum ApprovalSetting {
 // === impl PolicySettings ===
 
 impl PolicySettings {
-    pub(super) fn plan(&self, checks: &mut Checks<'_>) -> Policy {
+    pub(super) fn check(&self, checks: &mut Checks<'_>) -> Policy {
         let default = Policy::default();
         let policy = Policy {
             retire: match self.retire {

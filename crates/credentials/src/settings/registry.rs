@@ -129,7 +129,7 @@ pub enum RegistryKind {
 
 /// A registry, checked.
 #[derive(Clone, Debug)]
-pub struct RegistryPlan {
+pub struct CheckedRegistry {
     /// Its name.
     pub name: RegistryName,
     /// Its kind.
@@ -153,15 +153,15 @@ pub struct RegistryPlan {
 // === impl RegistrySettings ===
 
 impl RegistrySettings {
-    /// Checks every value, and returns the plan of the registry. Each fault is added as a line for a message.
-    pub(super) fn plan(&self, index: usize, faults: &mut Vec<String>) -> Option<RegistryPlan> {
+    /// Checks every value, and returns the registry. Each fault is added as a line for a message.
+    pub(super) fn check(&self, index: usize, faults: &mut Vec<String>) -> Option<CheckedRegistry> {
         let before = faults.len();
         let mut checks = Checks::new(index, faults);
         let name = checks.parsed("name", &self.name);
         let client = self.client(&mut checks);
         let prefix = checks.parsed("prefix", self.prefix.as_deref().unwrap_or(PREFIX));
         let image = self.image(&mut checks);
-        let policy = self.policy.plan(&mut checks);
+        let policy = self.policy.check(&mut checks);
         let description = self.description.clone().unwrap_or_else(|| DESCRIPTION.to_owned());
         if description.is_empty() || description.chars().count() > 255 || description.chars().any(char::is_control) {
             checks.fault("description", "must be one line of 1 to 255 characters");
@@ -169,7 +169,7 @@ impl RegistrySettings {
         if faults.len() > before {
             return None;
         }
-        Some(RegistryPlan {
+        Some(CheckedRegistry {
             name: name?,
             kind: self.kind,
             client: client?,
@@ -197,9 +197,9 @@ impl RegistrySettings {
     }
 }
 
-// === impl RegistryPlan ===
+// === impl CheckedRegistry ===
 
-impl RegistryPlan {
+impl CheckedRegistry {
     /// Sets up the client of the registry. No request is sent.
     ///
     /// # Errors

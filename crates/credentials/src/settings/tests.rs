@@ -32,23 +32,23 @@ const ACR: &str = "{name: acr, type: acr, url: https://fleet.azurecr.io, tenant_
 
 type Variables<'a> = BTreeMap<&'a str, &'a str>;
 
-fn plan(file: &str, variables: &Variables<'_>) -> Result<Plan, Vec<String>> {
+fn check(file: &str, variables: &Variables<'_>) -> Result<Checked, Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.yaml");
     daemon::file::replace(&path, file.as_bytes()).unwrap();
     let mut all: Variables<'_> = [("HYPERFLEET_API_BASE_URL", "http://localhost:8000")].into();
     all.extend(variables);
-    Plan::load([("config", path.to_string_lossy().into_owned())].into(), &all)
+    Checked::load([("config", path.to_string_lossy().into_owned())].into(), &all)
 }
 
 #[test]
 fn the_least_is_enough() {
-    let plan = plan(&format!("registries: [{QUAY}]"), &Variables::new()).unwrap();
-    let [quay] = plan.registries.as_slice() else { panic!("{:?}", plan.registries) };
+    let checked = check(&format!("registries: [{QUAY}]"), &Variables::new()).unwrap();
+    let [quay] = checked.registries.as_slice() else { panic!("{:?}", checked.registries) };
     assert_eq!((quay.name.as_str(), quay.pool, quay.client.calls_per_minute()), ("quay", 0, 60));
     assert_eq!((&quay.policy, &quay.search, &quay.image.reference), (&Policy::default(), &None, &None));
-    assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("credentials.db"));
-    assert!(!plan.settings.server.enabled);
+    assert_eq!(checked.settings.database.file().unwrap().to_str(), Some("credentials.db"));
+    assert!(!checked.settings.server.enabled);
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn everything_can_be_set() {
         ("HYPERFLEET_CREDENTIALS_CLUSTERS_RESYNC", "1m"),
         ("HYPERFLEET_API_TIMEOUT", "3s"),
     ]);
-    let plan = plan(&format!("registries: [{given}]"), &variables).unwrap();
-    let quay = &plan.registries[0];
+    let checked = check(&format!("registries: [{given}]"), &variables).unwrap();
+    let quay = &checked.registries[0];
     let minutes = Duration::from_mins;
     let expected = Policy {
         retire: Retire::WhenAdopted,
@@ -82,8 +82,11 @@ fn everything_can_be_set() {
     assert_eq!(quay.policy, expected);
     assert_eq!(quay.image.reference.as_ref().map(registry_account::Reference::as_str), Some("4.19"));
     assert_eq!((quay.pool, quay.client.calls_per_minute(), quay.search.as_deref()), (7, 30, Some("labels.a = 'b'")));
-    assert_eq!((plan.settings.clusters.resync, plan.client.attempt_timeout), (minutes(1), Duration::from_secs(3)));
-    assert_eq!(plan.settings.database.file().unwrap().to_str(), Some("/data/c.db"));
+    assert_eq!(
+        (checked.settings.clusters.resync, checked.client.attempt_timeout),
+        (minutes(1), Duration::from_secs(3))
+    );
+    assert_eq!(checked.settings.database.file().unwrap().to_str(), Some("/data/c.db"));
 }
 
 #[rstest]
@@ -111,7 +114,7 @@ fn everything_can_be_set() {
 #[case::rate("{server: {requests_per_minute: 0}}", "server.requests_per_minute: ")]
 #[case::resync("{clusters: {resync: 1s}}", "clusters.resync: must be a duration of 10s or more")]
 fn faults_name_the_key(#[case] change: &str, #[case] fault: &str) {
-    let faults = plan(&file(change), &Variables::new()).unwrap_err();
+    let faults = check(&file(change), &Variables::new()).unwrap_err();
     assert!(faults.iter().any(|line| line.starts_with(fault)), "{faults:?}");
 }
 
@@ -130,8 +133,8 @@ fn file(change: &str) -> String {
 fn a_harbor_has_settings_of_its_own() {
     let more = HARBOR.replace("image:", "robot_prefix: bot-, token_life: 2h, calls_per_minute: 30, image:");
     let [least, all] = [HARBOR, &more].map(|registry| {
-        let plan = plan(&format!("registries: [{QUAY}, {registry}]"), &Variables::new()).unwrap();
-        match (plan.registries[1].kind, plan.registries[1].client.clone()) {
+        let checked = check(&format!("registries: [{QUAY}, {registry}]"), &Variables::new()).unwrap();
+        match (checked.registries[1].kind, checked.registries[1].client.clone()) {
             (RegistryKind::Harbor, ClientSettings::Harbor(settings)) => settings,
             other => panic!("{other:?}"),
         }
@@ -150,8 +153,8 @@ fn a_harbor_has_settings_of_its_own() {
 fn a_gar_has_settings_of_its_own() {
     let more = GAR.replace("image: '", "token_url: 'http://localhost:1', token_life: 12h, image: '");
     let [least, all] = [GAR, &more].map(|registry| {
-        let plan = plan(&format!("registries: [{registry}]"), &Variables::new()).unwrap();
-        match (plan.registries[0].kind, plan.registries[0].client.clone()) {
+        let checked = check(&format!("registries: [{registry}]"), &Variables::new()).unwrap();
+        match (checked.registries[0].kind, checked.registries[0].client.clone()) {
             (RegistryKind::Gar, ClientSettings::Gar(settings)) => settings,
             other => panic!("{other:?}"),
         }
@@ -185,7 +188,7 @@ fn a_red_hat_has_settings_of_its_own() {
 
 /// The settings of the client of the only registry.
 fn client(registry: &str) -> ClientSettings {
-    plan(&format!("registries: [{registry}]"), &Variables::new()).unwrap().registries[0].client.clone()
+    check(&format!("registries: [{registry}]"), &Variables::new()).unwrap().registries[0].client.clone()
 }
 
 #[rstest]
@@ -315,7 +318,7 @@ fn an_acr_has_settings_of_its_own(#[case] given: &str, #[case] token_address: &s
 )]
 fn each_type_has_its_keys(#[case] registry: &str, #[case] from: &str, #[case] to: &str, #[case] fault: &str) {
     let changed = registry.replacen(from, to, 1);
-    let faults = plan(&format!("registries: [{changed}]"), &Variables::new()).unwrap_err();
+    let faults = check(&format!("registries: [{changed}]"), &Variables::new()).unwrap_err();
     let [found] = faults.as_slice() else { panic!("{faults:?}") };
     assert!(found.starts_with(&format!("registries[0].{fault}")), "{found}");
 }
@@ -324,7 +327,7 @@ fn each_type_has_its_keys(#[case] registry: &str, #[case] from: &str, #[case] to
 fn all_faults_are_listed_at_once() {
     let bad = QUAY.replace("organization: fleet", "organization: F").replace("team: pullers", "team: '1'");
     let file = format!("{{registries: [{QUAY}, {QUAY}, {bad}], database: {{password: a, password_file: b}}}}");
-    let faults = plan(&file, &[("HYPERFLEET_API_BASE_URL", "nowhere")].into()).unwrap_err();
+    let faults = check(&file, &[("HYPERFLEET_API_BASE_URL", "nowhere")].into()).unwrap_err();
     let keys: Vec<&str> = faults.iter().filter_map(|fault| fault.split(": ").next()).collect();
     let expected = [
         "database.password",
@@ -348,7 +351,7 @@ fn registries_share_a_host_only_if_each_has_a_search(#[case] one: &str, #[case] 
         QUAY.replace("name: quay", name).replace("image: fleet/release", &more)
     };
     let file = format!("registries: [{}, {}]", registry("name: one", one), registry("name: two", other));
-    let faults = plan(&file, &Variables::new()).err().unwrap_or_default();
+    let faults = check(&file, &Variables::new()).err().unwrap_or_default();
     let expected = "registries[1].search: registry one has the host quay.io too, and a pull secret has one entry for a host: \
                     give both a search, so that no cluster is in both";
     assert_eq!(faults.first().map(String::as_str), (!accepted).then_some(expected));
@@ -357,13 +360,13 @@ fn registries_share_a_host_only_if_each_has_a_search(#[case] one: &str, #[case] 
 #[test]
 fn a_key_is_needed_on_postgresql_and_made_beside_sqlite() {
     let variables = Variables::from([("DATABASE_URL", "postgresql://user:hunter2@localhost/credentials")]);
-    let postgres = plan(&format!("registries: [{QUAY}]"), &variables).unwrap();
+    let postgres = check(&format!("registries: [{QUAY}]"), &variables).unwrap();
     assert_eq!(postgres.keyring().err().as_deref(), Some("keys: no key is configured: passwords cannot be sealed"));
     assert!(!format!("{postgres:?}").contains("hunter2"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.db").to_string_lossy().into_owned();
     let variables = Variables::from([("HYPERFLEET_CREDENTIALS_DATABASE_PATH", path.as_str())]);
-    let sqlite = plan(&format!("registries: [{QUAY}]"), &variables).unwrap();
+    let sqlite = check(&format!("registries: [{QUAY}]"), &variables).unwrap();
     assert!(sqlite.keyring().is_ok() && folder.path().join("c.db.key").exists());
 }
 
@@ -371,8 +374,8 @@ fn a_key_is_needed_on_postgresql_and_made_beside_sqlite() {
 fn the_example_of_the_guide_is_right() {
     let guide = include_str!("../../../../docs/guides/credentials.md");
     let example = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
-    let plan = plan(example, &Variables::new()).unwrap();
-    assert_eq!(plan.registries.len(), 1);
+    let checked = check(example, &Variables::new()).unwrap();
+    assert_eq!(checked.registries.len(), 1);
 }
 
 #[test]
@@ -385,7 +388,7 @@ fn a_host_leaves_ams_for_one_registry() {
         let ams = "url: 'https://ams.example.com', client_id: a, client_secret_file: b";
         let registries = format!("[{}, {}]", registry("quay"), registry("other"));
         let file = format!("{{registries: {registries}, ams: {{{ams}, keep_hosts: '{keep_hosts}'}}}}");
-        plan(&file, &Variables::new()).map(|plan| plan.ams.unwrap().targets)
+        check(&file, &Variables::new()).map(|checked| checked.ams.unwrap().targets)
     };
     assert_eq!(with("QUAY.IO"), Ok(Vec::new()));
     let faults = with("cloud.openshift.com").unwrap_err();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use credentials::credential::ClusterRef;
 use credentials::entries::{
-    EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, SeenEntry, SeenPullSecret, Since, Validity,
+    EntryCounts, EntryDigest, EntryDigests, Group, KnownEntry, ObservedEntry, ObservedPullSecret, Since, Validity,
 };
 use credentials::ledger::{EntryFilter, Ledger, PassKind};
 use credentials::state::State;
@@ -23,13 +23,13 @@ fn cluster(id: &str, incarnation: i64) -> ClusterRef {
     ClusterRef { id: id.to_owned(), incarnation }
 }
 
-fn entry(host: &str, digest: &str) -> SeenEntry {
+fn entry(host: &str, digest: &str) -> ObservedEntry {
     let digest = EntryDigest { key: "key".to_owned(), digest: digest.to_owned() };
-    SeenEntry { host: host.to_owned(), digest, user: None, validity: Validity::default() }
+    ObservedEntry { host: host.to_owned(), digest, user: None, validity: Validity::default() }
 }
 
-fn seen(cluster: ClusterRef, generation: u32, entries: &[SeenEntry]) -> SeenPullSecret {
-    SeenPullSecret { cluster, generation: generation.into(), entries: Some(entries.to_vec()) }
+fn observed(cluster: ClusterRef, generation: u32, entries: &[ObservedEntry]) -> ObservedPullSecret {
+    ObservedPullSecret { cluster, generation: generation.into(), entries: Some(entries.to_vec()) }
 }
 
 fn digests(key: u8) -> EntryDigests {
@@ -40,37 +40,37 @@ async fn all(ledger: &Ledger) -> Vec<KnownEntry> {
     ledger.entries(&EntryFilter::default()).await.unwrap()
 }
 
-/// Each look comes after one at time 0 at generation 2 of `a` with the digest `1`.
+/// Each read comes after one at time 0 at generation 2 of `a` with the digest `1`.
 #[rstest]
-#[case::same(seen(cluster("cls-1", 7), 3, &[entry("a", "1")]), Since::Seen(second(0)))]
-#[case::changed(seen(cluster("cls-1", 7), 3, &[entry("a", "2")]), Since::Seen(second(9)))]
-#[case::other_incarnation(seen(cluster("cls-1", 8), 3, &[entry("a", "1")]), Since::Seen(second(9)))]
-#[case::late(seen(cluster("cls-1", 7), 1, &[entry("a", "2")]), Since::Seen(second(0)))]
-#[case::late_incarnation(seen(cluster("cls-1", 6), 9, &[entry("a", "2")]), Since::Seen(second(0)))]
+#[case::same(observed(cluster("cls-1", 7), 3, &[entry("a", "1")]), Since::FirstObserved(second(0)))]
+#[case::changed(observed(cluster("cls-1", 7), 3, &[entry("a", "2")]), Since::FirstObserved(second(9)))]
+#[case::other_incarnation(observed(cluster("cls-1", 8), 3, &[entry("a", "1")]), Since::FirstObserved(second(9)))]
+#[case::late(observed(cluster("cls-1", 7), 1, &[entry("a", "2")]), Since::FirstObserved(second(0)))]
+#[case::late_incarnation(observed(cluster("cls-1", 6), 9, &[entry("a", "2")]), Since::FirstObserved(second(0)))]
 #[case::other_key(
-    seen(cluster("cls-1", 7), 3, &[SeenEntry {
+    observed(cluster("cls-1", 7), 3, &[ObservedEntry {
         digest: EntryDigest { key: "new".to_owned(), digest: "9".to_owned() },
         ..entry("a", "")
     }]),
-    Since::Seen(second(0))
+    Since::FirstObserved(second(0))
 )]
 #[case::states_its_beginning(
-    seen(cluster("cls-1", 7), 3, &[SeenEntry {
+    observed(cluster("cls-1", 7), 3, &[ObservedEntry {
         validity: Validity { issued: Some(second(-50)), expires: None },
         ..entry("a", "1")
     }]),
     Since::Made(second(-50))
 )]
 #[tokio::test]
-async fn a_credential_is_as_old_as_it_was_seen(
-    #[case] look: SeenPullSecret,
+async fn a_credential_is_as_old_as_its_first_observation(
+    #[case] read: ObservedPullSecret,
     #[case] since: Since,
     #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
 ) {
     let Some(rig) = Rig::new(kind).await else { return };
     let ledger = rig.database.ledger(&[1]);
-    ledger.look_at(&seen(cluster("cls-1", 7), 2, &[entry("a", "1")]), second(0)).await.unwrap();
-    ledger.look_at(&look, second(9)).await.unwrap();
+    ledger.record_pull_secret(&observed(cluster("cls-1", 7), 2, &[entry("a", "1")]), second(0)).await.unwrap();
+    ledger.record_pull_secret(&read, second(9)).await.unwrap();
     let found = all(&ledger).await;
     assert_eq!(found.iter().map(|entry| (entry.host.as_str(), entry.since)).collect::<Vec<_>>(), [("a", since)]);
 }
@@ -85,10 +85,14 @@ async fn the_credential_of_the_ledger_is_found_by_its_login(#[case] kind: Kind) 
     let credential = rig.assign(&its, None).await;
     rig.until(&worker, &its, credential.id, State::Published).await;
     let record = rig.get(credential.id).await.record;
-    let ours = SeenEntry { user: record.login, ..entry("memory.invalid", "1") };
+    let own = ObservedEntry { user: record.login, ..entry("memory.invalid", "1") };
     let others = cluster("cls-2", 7);
     for (of, generation) in [(&its, 2), (&others, 1)] {
-        worker.ledger.look_at(&seen(of.clone(), generation, std::slice::from_ref(&ours)), second(0)).await.unwrap();
+        worker
+            .ledger
+            .record_pull_secret(&observed(of.clone(), generation, std::slice::from_ref(&own)), second(0))
+            .await
+            .unwrap();
     }
     let found = all(&worker.ledger).await;
     let of = |id: &str| found.iter().find(|entry| entry.cluster == id).unwrap();
@@ -98,7 +102,7 @@ async fn the_credential_of_the_ledger_is_found_by_its_login(#[case] kind: Kind) 
     );
     assert_eq!(
         (of("cls-2").credential, of("cls-2").since),
-        (None, Since::Seen(second(0))),
+        (None, Since::FirstObserved(second(0))),
         "it is not the account of cls-2"
     );
 }
@@ -110,18 +114,18 @@ async fn the_credential_of_the_ledger_is_found_by_its_login(#[case] kind: Kind) 
 async fn entries_are_selected_counted_and_forgotten(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let ledger = rig.database.ledger(&[1]);
-    let ends = |host: &str, at: i64| SeenEntry {
+    let ends = |host: &str, at: i64| ObservedEntry {
         validity: Validity { issued: None, expires: Some(second(at)) },
         ..entry(host, "1")
     };
     let week = 7 * 24 * 3600;
-    let looks = [
-        seen(cluster("cls-1", 7), 1, &[ends("a", -1), ends("b", week), entry("c", "1")]),
-        seen(cluster("cls-2", 7), 1, &[ends("a", week + 1), ends("d", 5)]),
-        SeenPullSecret { entries: None, ..seen(cluster("cls-3", 7), 1, &[]) },
+    let reads = [
+        observed(cluster("cls-1", 7), 1, &[ends("a", -1), ends("b", week), entry("c", "1")]),
+        observed(cluster("cls-2", 7), 1, &[ends("a", week + 1), ends("d", 5)]),
+        ObservedPullSecret { entries: None, ..observed(cluster("cls-3", 7), 1, &[]) },
     ];
-    for (look, at) in looks.iter().zip([-100, -50, -10]) {
-        ledger.look_at(look, second(at)).await.unwrap();
+    for (read, at) in reads.iter().zip([-100, -50, -10]) {
+        ledger.record_pull_secret(read, second(at)).await.unwrap();
     }
     let names = async |filter: EntryFilter| {
         let found = ledger.entries(&filter).await.unwrap();
@@ -139,15 +143,15 @@ async fn entries_are_selected_counted_and_forgotten(#[case] kind: Kind) {
         assert_eq!(names(filter.clone()).await, expected, "{filter:?}");
     }
     let elsewhere = Group { number: 5, oldest: Some(second(-100)), expired: 1, soon: 2 };
-    let expected = EntryCounts { ours: Group::default(), elsewhere, unread: 1 };
+    let expected = EntryCounts { service: Group::default(), elsewhere, unread: 1 };
     assert_eq!(ledger.entry_counts(second(0)).await.unwrap(), expected);
-    let looked: Vec<_> = ledger.looked_at(&digests(1)).await.unwrap().into_keys().collect();
-    assert_eq!(looked, ["cls-1", "cls-2", "cls-3"]);
+    let known: Vec<_> = ledger.last_reads(&digests(1)).await.unwrap().into_keys().collect();
+    assert_eq!(known, ["cls-1", "cls-2", "cls-3"]);
     ledger.forget_pull_secrets(&["cls-1".to_owned(), "cls-3".to_owned()]).await.unwrap();
     assert_eq!(names(EntryFilter::default()).await, "cls-2/d cls-2/a");
     assert_eq!(ledger.entry_counts(second(0)).await.unwrap().unread, 0);
     // An entry that the pull secret does not have any more.
-    ledger.look_at(&seen(cluster("cls-2", 7), 2, &[entry("d", "1")]), second(1)).await.unwrap();
+    ledger.record_pull_secret(&observed(cluster("cls-2", 7), 2, &[entry("d", "1")]), second(1)).await.unwrap();
     assert_eq!(names(EntryFilter::default()).await, "cls-2/d");
 }
 
@@ -171,7 +175,7 @@ async fn of_many_replicas_one_makes_a_pass(#[case] kind: Kind) {
     assert_eq!(pass(PassKind::Shadow, 601).await, 1, "a pass of another kind is not in the way");
 }
 
-/// After a change of the key a pull secret is looked at again at the same generation, so that the credential after it is seen as new.
+/// After a change of the key a pull secret is read again at the same generation, so that the credential after it is observed as new.
 #[rstest]
 #[case(Kind::Sqlite)]
 #[case(Kind::Postgresql)]
@@ -180,39 +184,39 @@ async fn digests_under_a_former_key_are_made_anew(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let ledger = rig.database.ledger(&[1]);
     let under = |key: u8, generation: u32, digest: &str| {
-        let digest = EntryDigest { key: digests(key).key_mark().to_owned(), digest: digest.to_owned() };
-        seen(cluster("cls-1", 7), generation, &[SeenEntry { digest, ..entry("a", "") }])
+        let digest = EntryDigest { key: digests(key).key_id().to_owned(), digest: digest.to_owned() };
+        observed(cluster("cls-1", 7), generation, &[ObservedEntry { digest, ..entry("a", "") }])
     };
     let is_known = async |key: u8| {
-        let looked = ledger.looked_at(&digests(key)).await.unwrap();
-        assert_eq!(looked.keys().collect::<Vec<_>>(), ["cls-1"], "it is forgotten only when the cluster is gone");
-        looked["cls-1"].is_some()
+        let last_reads = ledger.last_reads(&digests(key)).await.unwrap();
+        assert_eq!(last_reads.keys().collect::<Vec<_>>(), ["cls-1"], "it is forgotten only when the cluster is gone");
+        last_reads["cls-1"].is_some()
     };
-    ledger.look_at(&under(1, 1, "one"), second(0)).await.unwrap();
+    ledger.record_pull_secret(&under(1, 1, "one"), second(0)).await.unwrap();
     assert!(is_known(1).await && !is_known(2).await);
-    ledger.look_at(&under(2, 1, "uno"), second(5)).await.unwrap();
+    ledger.record_pull_secret(&under(2, 1, "uno"), second(5)).await.unwrap();
     assert!(is_known(2).await && !is_known(1).await);
-    assert_eq!(all(&ledger).await[0].since, Since::Seen(second(0)));
-    ledger.look_at(&under(2, 2, "due"), second(9)).await.unwrap();
-    assert_eq!(all(&ledger).await[0].since, Since::Seen(second(9)));
+    assert_eq!(all(&ledger).await[0].since, Since::FirstObserved(second(0)));
+    ledger.record_pull_secret(&under(2, 2, "due"), second(9)).await.unwrap();
+    assert_eq!(all(&ledger).await[0].since, Since::FirstObserved(second(9)));
 }
 
-/// Two looks at the same pull secret at once: the rows are those of one of them.
+/// Two reads of the same pull secret at once: the rows are those of one of them.
 #[rstest]
 #[case(Kind::Sqlite)]
 #[case(Kind::Postgresql)]
 #[tokio::test]
-async fn two_looks_at_once_lose_no_time(#[case] kind: Kind) {
+async fn two_reads_at_once_lose_no_time(#[case] kind: Kind) {
     let Some(rig) = Rig::new(kind).await else { return };
     let (one, two) = (rig.database.replica(), rig.database.replica());
-    one.look_at(&seen(cluster("cls-1", 7), 1, &[entry("a", "1")]), second(0)).await.unwrap();
+    one.record_pull_secret(&observed(cluster("cls-1", 7), 1, &[entry("a", "1")]), second(0)).await.unwrap();
     for round in 2..12 {
-        let look = seen(cluster("cls-1", 7), round, &[entry("a", "1"), entry("b", &round.to_string())]);
-        let (first, second) = join!(one.look_at(&look, second(1)), two.look_at(&look, second(1)));
+        let read = observed(cluster("cls-1", 7), round, &[entry("a", "1"), entry("b", &round.to_string())]);
+        let (first, second) = join!(one.record_pull_secret(&read, second(1)), two.record_pull_secret(&read, second(1)));
         first.unwrap();
         second.unwrap();
     }
     let found = all(&one).await;
     assert_eq!(found.iter().map(|entry| entry.host.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-    assert_eq!(found.first().unwrap().since, Since::Seen(second(0)));
+    assert_eq!(found.first().unwrap().since, Since::FirstObserved(second(0)));
 }

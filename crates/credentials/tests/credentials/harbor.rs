@@ -8,7 +8,7 @@ use credentials::credential::{ClusterRef, Credential, NodesEvidence, Policy, Reg
 use credentials::ledger::Filter;
 use credentials::reason::Reason;
 use credentials::registry::{AnyRegistry, ClientSettings};
-use credentials::run::{MemoryClusters, Served, Sources, Turn, Worker};
+use credentials::run::{MemoryClusters, Served, Sources, StepResult, Worker};
 use credentials::state::State;
 use emulators::harbor::{Harbor, Pull, Settings};
 use registry_account::{HarborSettings, IdentitySecret, Image, Registry as _, RobotPrefix};
@@ -93,8 +93,8 @@ impl Fleet {
             if found.iter().map(|credential| credential.state).eq(states.iter().copied()) {
                 return found;
             }
-            let turn = self.worker.turn(&Self::registry()).await.unwrap();
-            let wait = if turn == Turn::Idle { Duration::from_mins(5) } else { Duration::from_secs(1) };
+            let result = self.worker.run_step(&Self::registry()).await.unwrap();
+            let wait = if result == StepResult::Idle { Duration::from_mins(5) } else { Duration::from_secs(1) };
             self.harbor.advance_clock(wait);
             self.live();
         }

@@ -112,10 +112,10 @@ async fn kubernetes_says_who_a_caller_is_and_what_it_may_do() {
     let credential = made["credentials"][0]["credential_id"].as_str().unwrap().parse().unwrap();
     let worker = rig.worker("one");
     rig.until(&worker, &cluster, credential, State::Published).await;
-    let seen = send(&served, &reader, "GET", &secrets).await.expect(200);
-    assert!(seen["pull_secret"]["auths"]["memory.invalid"]["auth"].is_string(), "{seen:#}");
-    let seen = send(&served, &viewer, "GET", &secrets).await.expect(200);
-    assert_eq!((seen.get("pull_secret"), &seen["state"]), (None, &json!("ready")));
+    let read = send(&served, &reader, "GET", &secrets).await.expect(200);
+    assert!(read["pull_secret"]["auths"]["memory.invalid"]["auth"].is_string(), "{read:#}");
+    let read = send(&served, &viewer, "GET", &secrets).await.expect(200);
+    assert_eq!((read.get("pull_secret"), &read["state"]), (None, &json!("ready")));
     send(&served, &reader, "GET", &format!("/v1/clusters/{CLUSTER}/rotations")).await.expect(200);
     // Neither another verb, nor another part, nor another cluster.
     send(&served, &viewer, "DELETE", &secrets).await.expect(403);

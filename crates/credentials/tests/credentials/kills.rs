@@ -49,9 +49,9 @@ async fn rotates(kind: Kind, script: Script, resume: Option<u32>) {
     if done.is_none() {
         assert!(matches!(script.cut, Cut::Before | Cut::After));
         rig.world.registry.advance(LEASE + Duration::from_secs(1));
-        if let Some(turns) = resume {
-            for _turn in 0..turns {
-                rig.turn(&second).await;
+        if let Some(steps) = resume {
+            for _turn in 0..steps {
+                rig.step(&second).await;
                 rig.live(&cluster);
             }
             rig.world.resumed.notify_one();
@@ -85,10 +85,10 @@ async fn a_worker_that_is_killed_at_any_call_is_succeeded(
 async fn a_worker_that_wakes_up_late_changes_nothing(
     #[values(Kind::Sqlite, Kind::Postgresql)] kind: Kind,
     #[values(Cut::Before, Cut::After)] cut: Cut,
-    #[values(1, 4)] turns: u32,
+    #[values(1, 4)] steps: u32,
 ) {
     for (action, after) in CALLS {
-        Box::pin(rotates(kind, Script { action, after, cut }, Some(turns))).await;
+        Box::pin(rotates(kind, Script { action, after, cut }, Some(steps))).await;
     }
 }
 
@@ -104,12 +104,12 @@ async fn a_publication_that_comes_late_displaces_nothing(
     let Some(rig) = Rig::new(kind).await else { return };
     let cluster = rig.cluster("cls-1");
     let (first, second) = (rig.worker("first"), rig.worker_on("second", rig.database.replica()));
-    // A look with a password is that of a publication.
+    // An observation with a password is that of a publication.
     *rig.world.script.lock().unwrap() = Some(Script { action, after: 0, cut: Cut::Before });
     let old = rig.assign(&cluster, None).await;
     let mut late = Box::pin(async {
         for _turn in 0..4 {
-            rig.turn(&first).await;
+            rig.step(&first).await;
         }
     });
     tokio::select! {
@@ -140,7 +140,7 @@ async fn an_account_that_is_created_late_is_deleted_all_the_same(
     let (first, second) = (rig.worker("first"), rig.worker_on("second", rig.database.replica()));
     *rig.world.script.lock().unwrap() = Some(Script { action: Action::Create, after: 0, cut });
     let credential = rig.assign(&cluster, None).await;
-    let mut late = Box::pin(rig.turn(&first));
+    let mut late = Box::pin(rig.step(&first));
     let reached = tokio::select! {
         _turn = &mut late => false,
         () = rig.world.reached.notified() => true,
@@ -149,7 +149,7 @@ async fn an_account_that_is_created_late_is_deleted_all_the_same(
     let statement = Statement { actor: "ann", reason: "mistake", now: rig.world.registry.now() };
     second.ledger.retire(credential.id, &statement).await.unwrap();
     for _turn in 0..3 {
-        rig.turn(&second).await;
+        rig.step(&second).await;
     }
     assert_eq!(rig.get(credential.id).await.state, State::Retiring);
     rig.world.resumed.notify_one();

@@ -6,7 +6,7 @@ use credentials::ams::{BackError, Finding};
 use credentials::decide::ams::{Difference, Obstacle, Phase};
 use credentials::ledger::{Filter, LedgerError, RotationRequest};
 use credentials::reason::Reason;
-use credentials::rotation::Standing;
+use credentials::rotation::ClusterProgress;
 use credentials::state::{Action, State};
 use database::Parameters;
 use emulators::accounts_mgmt::Operation;
@@ -67,7 +67,7 @@ async fn a_fleet_goes_through_all_phases(#[case] kind: Kind, #[case] size: usize
     let name = leaving.begin_to_move(u32::try_from(size).unwrap().div_ceil(4)).await;
     leaving.move_all(&name, &[STRAGGLER]).await;
     assert_eq!(leaving.phases().await, [(Phase::Moving, 1), (Phase::Moved, size - 1)].into());
-    let failed = leaving.worker.ledger.rotation_members(&name, Standing::Failed, 10).await.unwrap();
+    let failed = leaving.worker.ledger.rotation_members(&name, ClusterProgress::Failed, 10).await.unwrap();
     let failed: Vec<_> = failed.iter().map(|member| (member.cluster.as_str(), member.cause.as_deref())).collect();
     assert_eq!(failed, [(STRAGGLER, Some("NeverReported"))]);
     let straggler = leaving.status().await.remove(STRAGGLER).unwrap();
@@ -161,7 +161,7 @@ async fn each_phase_has_its_way_back_until_the_last(#[case] kind: Kind) {
     let replaced = ledger.replace(waiting, &fresh, &statement).await;
     assert!(matches!(replaced, Err(LedgerError::Held(id)) if id == waiting), "{replaced:?}");
 
-    // From dual issue: ours is deleted, and the cluster can get another one.
+    // From dual issue: the service's is deleted, and the cluster can get another one.
     leaving.back("cls-0000").await.unwrap();
     assert_eq!(leaving.phases().await, [(Phase::Compared, 1), (Phase::Issued, 1)].into());
     let again = leaving.issue().await;
@@ -170,7 +170,7 @@ async fn each_phase_has_its_way_back_until_the_last(#[case] kind: Kind) {
     let gone = own.iter().find(|one| one.record.given_up == Some(Reason::RolledBack)).unwrap();
     assert!(gone.state >= State::Retiring && again.credentials.iter().all(|one| one.id != gone.id), "{gone:?}");
 
-    // From the waves, before and after the adoption: AMS's entry is put back, and ours waits.
+    // From the waves, before and after the adoption: AMS's entry is put back, and the service's waits.
     let name = leaving.begin_to_move(1).await;
     let refused = RotationRequest::Abort { put_back: true };
     let refused = leaving.worker.ledger.ask(&name, refused, &leaving.statement()).await;
@@ -183,9 +183,9 @@ async fn each_phase_has_its_way_back_until_the_last(#[case] kind: Kind) {
     assert_eq!(leaving.named()[1], before[1]);
     assert_eq!(leaving.phases().await, [(Phase::Issued, 1), (Phase::Moved, 1)].into());
     for _turn in 0..20 {
-        leaving.rig.turn(&leaving.worker).await;
+        leaving.rig.step(&leaving.worker).await;
     }
-    assert_eq!(leaving.named()[1], before[1], "the service does not publish ours again");
+    assert_eq!(leaving.named()[1], before[1], "the service does not publish its own again");
     leaving.shadow().await;
     leaving.be_quiet();
     assert_eq!(leaving.retire("cls-0001", true).await.unwrap()[0].obstacle, Some(Obstacle::NotMoved));
@@ -197,7 +197,7 @@ async fn each_phase_has_its_way_back_until_the_last(#[case] kind: Kind) {
     assert_eq!(leaving.phases().await, [(Phase::Issued, 1), (Phase::Retired, 1)].into());
 }
 
-/// Two clusters have one credential of AMS, which is returned; only `cls-0000` uses ours for certain.
+/// Two clusters have one credential of AMS, which is returned; only `cls-0000` is proven to use the service's.
 async fn one_of_two_is_moved() -> (Leaving, Login) {
     let leaving = Leaving::new(Kind::Sqlite, 2, &[]).await.unwrap();
     let clusters = &leaving.rig.world.clusters;
@@ -221,7 +221,7 @@ async fn a_shared_credential_lives_as_long_as_one_cluster_needs_it() {
     assert_eq!(leaving.retire("cls-0000", true).await.unwrap()[0].obstacle, Some(Obstacle::Shared));
     leaving.rig.live(&leaving.clusters[1]);
     for _turn in 0..20 {
-        leaving.rig.turn(&leaving.worker).await;
+        leaving.rig.step(&leaving.worker).await;
     }
     leaving.be_quiet();
     // A node that was forgotten still pulls.

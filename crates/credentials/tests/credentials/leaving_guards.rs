@@ -24,9 +24,9 @@ async fn issued(kind: Kind, size: usize) -> Option<Leaving> {
     Some(leaving)
 }
 
-async fn turns(leaving: &Leaving, number: usize) {
+async fn steps(leaving: &Leaving, number: usize) {
     for _turn in 0..number {
-        leaving.rig.turn(&leaving.worker).await;
+        leaving.rig.step(&leaving.worker).await;
     }
 }
 
@@ -53,7 +53,7 @@ async fn a_cluster_that_the_search_does_not_find_stays_known_while_it_exists(#[c
     assert_eq!(leaving.shadow().await.clusters, 1);
     let after = leaving.status().await;
     assert_eq!(after["cls-0001"].compared, before.compared, "it is not compared");
-    assert!(after["cls-0000"].compared.looked > before.compared.looked);
+    assert!(after["cls-0000"].compared.compared_at > before.compared.compared_at);
     assert!(is_of_ams(&leaving, 1).await, "it gets no credential by itself");
     leaving.rig.world.clusters.remove(&leaving.clusters[1]);
     leaving.shadow().await;
@@ -94,7 +94,7 @@ async fn a_held_credential_that_is_over_gives_way_to_another(#[case] kind: Kind,
         } else {
             ledger.retire(former.id, &statement).await.unwrap();
         }
-        turns(&leaving, turns_between).await;
+        steps(&leaving, turns_between).await;
         if turns_between > 0 {
             let over = leaving.rig.get(former.id).await;
             assert!(over.state >= State::Retiring && over.record.held, "{over:?}");
@@ -120,12 +120,12 @@ async fn a_held_credential_that_is_over_gives_way_to_another(#[case] kind: Kind,
 #[tokio::test]
 async fn the_end_of_a_cluster_ends_its_held_credential(#[case] kind: Kind) {
     let Some(leaving) = issued(kind, 2).await else { return };
-    turns(&leaving, 10).await;
+    steps(&leaving, 10).await;
     let (gone, stays) = (newest(&leaving, 0).await, newest(&leaving, 1).await);
     assert_eq!((gone.reason, stays.reason), (Reason::Held, Reason::Held));
     leaving.rig.world.clusters.remove(&leaving.clusters[0]);
     leaving.rig.world.registry.advance(leaving.rig.policy.resync);
-    turns(&leaving, 20).await;
+    steps(&leaving, 20).await;
     let (gone, stays) = (leaving.rig.get(gone.id).await, leaving.rig.get(stays.id).await);
     assert!(gone.state >= State::Retiring, "{gone:?}");
     assert_eq!((stays.state, stays.reason, stays.record.held), (State::Probed, Reason::Held, true));
@@ -149,8 +149,8 @@ async fn a_replacement_does_not_undo_the_way_back(#[case] kind: Kind, #[case] st
     let newer = leaving.worker.ledger.replace(former.id, &fresh, &leaving.statement()).await.unwrap();
     leaving.rig.until(&leaving.worker, &leaving.clusters[0], newer.id, state).await;
     leaving.back("cls-0000").await.unwrap();
-    turns(&leaving, 40).await;
-    assert_eq!(leaving.named(), of_ams, "the service publishes none of ours");
+    steps(&leaving, 40).await;
+    assert_eq!(leaving.named(), of_ams, "the service publishes none of its own");
     assert_eq!(leaving.phases().await, [(Phase::Issued, 1)].into());
     let (former, newer) = (leaving.rig.get(former.id).await, leaving.rig.get(newer.id).await);
     assert!(former.record.held && former.state == State::Probed, "{former:?}");
@@ -181,7 +181,7 @@ async fn a_credential_on_its_way_to_its_cluster_is_taken_back() {
     let own = newest(&leaving, 0).await;
     assert!(!own.record.held && !own.may_be_named(), "{own:?}");
     leaving.back("cls-0000").await.unwrap();
-    turns(&leaving, 20).await;
+    steps(&leaving, 20).await;
     assert_eq!(leaving.named(), before);
     assert_eq!(leaving.rig.get(own.id).await.record.given_up, Some(Reason::RolledBack));
 }

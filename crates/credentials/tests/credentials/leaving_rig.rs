@@ -98,7 +98,7 @@ impl Leaving {
     /// A fleet; every credential is one of AMS, each cluster has its own at two hosts.
     pub(crate) async fn new(kind: Kind, size: usize, faults: &[&str]) -> Option<Self> {
         let mut rig = Rig::new(kind).await?;
-        // Clusters that are done are left alone, so that a large fleet takes no more turns than it must.
+        // Clusters that are done are left alone, so that a large fleet takes no more steps than it must.
         rig.policy.resync = Duration::from_hours(48);
         let settings =
             Settings { faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(), ..Settings::default() };
@@ -240,7 +240,7 @@ impl Leaving {
                 return;
             }
             for _each in 0..number.max(4) {
-                self.rig.turn(&self.worker).await;
+                self.rig.step(&self.worker).await;
             }
         }
         panic!("they are never all there: {:?}", self.phases().await);
@@ -275,7 +275,7 @@ impl Leaving {
                 return;
             }
             for _turn in 0..40 {
-                self.rig.turn(&self.worker).await;
+                self.rig.step(&self.worker).await;
             }
             let filter = credentials::ledger::Filter { state: Some(State::Published), ..Default::default() };
             for published in ledger.list(&filter).await.unwrap() {

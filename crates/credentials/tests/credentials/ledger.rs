@@ -110,8 +110,8 @@ async fn replicas_share_the_calls_of_a_registry(#[case] kind: Kind) {
     let (one, other, registry) = (rig.database.ledger(&[1]), rig.database.replica(), Rig::registry());
     let call = Call { lane: Lane::Refill, per_minute: 60 };
     let mut granted = 0;
-    for turn in 0..20 {
-        let ledger = if turn % 2 == 0 { &one } else { &other };
+    for round in 0..20 {
+        let ledger = if round % 2 == 0 { &one } else { &other };
         let mut claimed = ledger.claim(&claim("any", &registry, 0)).await.unwrap().unwrap();
         match ledger.begin(&mut claimed, &start(Action::Create, Some(call), 0)).await.unwrap() {
             Started::Recorded => granted += 1,
@@ -123,7 +123,7 @@ async fn replicas_share_the_calls_of_a_registry(#[case] kind: Kind) {
         }
     }
     assert_eq!(granted, 6, "the lead of refills at 60 calls a minute");
-    // A look at the usage of ten requests is a call, and nine that are paid for.
+    // A read of the usage in ten requests is a call, and nine that are paid for.
     one.pay(&registry, 9, 60).await.unwrap();
     assert_eq!(other.take_call(&registry, call, second(0)).await.unwrap(), Grant::Wait(second(10)));
     one.block(&registry, second(90)).await.unwrap();

@@ -39,7 +39,7 @@ async fn a_quiet_credential_waits_for_its_approval(#[case] kind: Kind) {
     let new = rig.assign(&cluster, Some(old.id)).await;
     rig.until(&worker, &cluster, old.id, State::Quiet).await;
     for _turn in 0..TURNS {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
         rig.live(&cluster);
     }
     assert_eq!(rig.get(old.id).await.state, State::Quiet);
@@ -102,7 +102,7 @@ async fn what_replaces_a_revoked_one_lives(#[case] kind: Kind) {
     let third = worker.ledger.successor(second.id).await.unwrap().unwrap().id;
     // Between the two its nodes cannot pull.
     for _turn in 0..TURNS {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
         if rig.get(third).await.state >= State::Published {
             break;
         }
@@ -129,7 +129,7 @@ async fn break_glass_revokes_at_once_and_is_recorded(#[case] kind: Kind) {
         if rig.get(leaked.id).await.state == State::WaitedOut {
             break;
         }
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     let found = rig.get(leaked.id).await;
     assert_eq!((found.state, found.has_password), (State::WaitedOut, false));
@@ -138,7 +138,7 @@ async fn break_glass_revokes_at_once_and_is_recorded(#[case] kind: Kind) {
     let new = rig.assign(&cluster, Some(leaked.id)).await;
     // Until then the nodes cannot pull: the order was to revoke before anything else.
     for _turn in 0..4 {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     rig.until(&worker, &cluster, new.id, State::Adopted).await;
     rig.check(&[&new]).await;
@@ -157,7 +157,7 @@ async fn a_credential_that_a_pull_secret_names_is_not_deleted(#[case] kind: Kind
     worker.ledger.retire(used.id, &ann(&rig, "no longer needed")).await.unwrap();
     // No node pulls, so that it is quiet, but the pull secret has it.
     for _turn in 0..TURNS {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     assert_eq!((rig.get(used.id).await.state, rig.get(used.id).await.reason), (State::Quiet, Reason::StillNamed));
     rig.check(&[&used]).await;
@@ -179,7 +179,7 @@ async fn clusters_that_never_report_are_named_and_lose_nothing(#[case] kind: Kin
     let new = rig.assign(&cluster, Some(old.id)).await;
     for _turn in 0..TURNS {
         // Nothing is reported, and nothing is pulled.
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     let named = with_reason(&rig, Reason::NeverReported).await;
     let named: Vec<_> = named.iter().filter_map(|credential| credential.cluster.as_ref()).collect();
@@ -191,7 +191,7 @@ async fn clusters_that_never_report_are_named_and_lose_nothing(#[case] kind: Kin
         worker.ledger.attest(new.id, part, &ann(&rig, "seen on the console")).await.unwrap();
     }
     for _turn in 0..TURNS {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     assert_eq!(rig.get(old.id).await.state, State::WaitedOut);
     let evidence = rig.get(new.id).await.record.evidence;
@@ -215,7 +215,7 @@ async fn a_pull_secret_that_was_put_back_keeps_the_old_credential(#[case] kind: 
     // An operator aborts the rotation by hand.
     rig.world.clusters.put(&cluster, &host, before);
     for _turn in 0..TURNS {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
         rig.live(&cluster);
     }
     assert_eq!((rig.get(old.id).await.state, rig.get(new.id).await.reason), (State::Adopted, Reason::Displaced));
@@ -235,7 +235,7 @@ async fn a_rotation_over_another_one_retires_both(#[case] kind: Kind) {
     let second = rig.assign(&cluster, Some(first.id)).await;
     // It is published, and nothing is reported or pulled before the next rotation.
     for _turn in 0..10 {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     assert_eq!(rig.get(second.id).await.state, State::Published);
     let third = rig.assign(&cluster, Some(second.id)).await;

@@ -6,7 +6,7 @@ use credentials::credential::Approval;
 use credentials::decide::Eta;
 use credentials::ledger::Statement;
 use credentials::reason::Reason;
-use credentials::run::Turn;
+use credentials::run::StepResult;
 use credentials::state::{Lane, State};
 use registry_account::probe::{Cause, Finding, Place, Verdict};
 use registry_account::{ErrorKind, Fault, Operation};
@@ -26,9 +26,9 @@ async fn a_pool_is_filled_claimed_and_refilled(#[case] kind: Kind) {
     let fill = async || {
         for _turn in 0..200 {
             let reserved = worker.refill(&registry).await.unwrap();
-            let turn = rig.turn(&worker).await;
+            let result = rig.step(&worker).await;
             let pool = worker.ledger.pool(&registry).await.unwrap();
-            if (reserved, turn, pool.ready) == (0, Turn::Idle, 3) {
+            if (reserved, result, pool.ready) == (0, StepResult::Idle, 3) {
                 return;
             }
         }
@@ -41,11 +41,11 @@ async fn a_pool_is_filled_claimed_and_refilled(#[case] kind: Kind) {
     assert_eq!(rig.world.created.lock().unwrap().len(), 3);
     assert_eq!(worker.etas(&registry).await.unwrap(), []);
     let cluster = rig.cluster("cls-1");
-    // The registry is away; the cluster has its credential all the same.
+    // The registry is unavailable; the cluster has its credential all the same.
     rig.world.registry.inject(Operation::Create, Fault::Before(ErrorKind::Unavailable));
     let credential = rig.assign(&cluster, None).await;
     assert_eq!((credential.state, credential.has_password), (State::Probed, true));
-    assert_eq!(rig.turn(&worker).await, Turn::Worked);
+    assert_eq!(rig.step(&worker).await, StepResult::Worked);
     assert_eq!(rig.get(credential.id).await.state, State::Published);
     fill().await;
     assert_eq!(rig.world.created.lock().unwrap().len(), 4);
@@ -73,7 +73,7 @@ async fn a_cluster_gets_a_credential_whatever_the_creation_meets(
         None => rig.world.registry.add_stranger(&first.account),
     }
     for _turn in 0..100 {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
         rig.live(&cluster);
     }
     let (found, last) = (rig.get(first.id).await, rig.assign(&cluster, None).await);
@@ -95,7 +95,7 @@ async fn a_failure_leaves_its_reason_and_counts(#[case] kind: ErrorKind, #[case]
     let worker = rig.worker("one");
     let first = rig.assign(&rig.cluster("cls-1"), None).await;
     rig.world.registry.inject(Operation::Create, Fault::Before(kind));
-    rig.turn(&worker).await;
+    rig.step(&worker).await;
     let found = rig.get(first.id).await;
     assert_eq!((found.state, found.reason, found.record.attempts), (State::Reserved, reason, 1));
     assert!(found.record.retry_at.unwrap() > rig.world.registry.now());
@@ -112,7 +112,7 @@ async fn a_probe_that_is_not_served_has_its_reason(#[case] verdict: Verdict, #[c
     let first = rig.assign(&rig.cluster("cls-1"), None).await;
     rig.world.registry.inject_finding(Finding { verdict, place: Place::TokenEndpoint, cause: Cause::NoProof });
     while rig.get(first.id).await.record.attempts == 0 {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     let found = rig.get(first.id).await;
     assert_eq!((found.state, found.reason), (State::Permitted, reason));
@@ -129,14 +129,14 @@ async fn a_revocation_at_once_is_tried_at_a_registry_that_is_exhausted() {
     worker.ledger.revoke(first.id, Approval::None, &statement).await.unwrap();
     rig.world.registry.inject(Operation::Delete, Fault::Before(ErrorKind::QuotaExceeded));
     while rig.get(first.id).await.reason != Reason::RateLimited {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     let (found, now) = (rig.get(first.id).await, rig.world.registry.now());
     let blocked = worker.ledger.budget(&Rig::registry()).await.unwrap().blocked_until;
     assert!(found.record.retry_at.unwrap() < blocked && blocked > now, "{found:?} {blocked}");
     while rig.get(first.id).await.record.last_delete.is_none() {
         rig.world.registry.advance(Duration::from_secs(1));
-        worker.turn(&Rig::registry()).await.unwrap();
+        worker.run_step(&Rig::registry()).await.unwrap();
     }
     assert!(rig.world.registry.now() < blocked, "it was deleted while other calls wait");
 }
@@ -147,10 +147,10 @@ async fn a_registry_that_is_exhausted_costs_no_attempt() {
     let worker = rig.worker("one");
     let first = rig.assign(&rig.cluster("cls-1"), None).await;
     rig.world.registry.inject(Operation::Create, Fault::Before(ErrorKind::QuotaExceeded));
-    rig.turn(&worker).await;
+    rig.step(&worker).await;
     let found = rig.get(first.id).await;
     assert_eq!((found.reason, found.record.attempts, found.record.retry_at), (Reason::RateLimited, 0, None));
-    assert_eq!(rig.turn(&worker).await, Turn::Idle);
-    assert_eq!(rig.turn(&worker).await, Turn::Worked);
+    assert_eq!(rig.step(&worker).await, StepResult::Idle);
+    assert_eq!(rig.step(&worker).await, StepResult::Worked);
     assert_eq!(rig.get(first.id).await.state, State::Created);
 }

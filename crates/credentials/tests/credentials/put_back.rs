@@ -57,7 +57,7 @@ impl Back {
     /// Works for a long time, after which the cluster uses this credential and no other one.
     async fn settles_on(&self, used: &Credential) {
         for _turn in 0..TURNS {
-            self.rig.turn(&self.worker).await;
+            self.rig.step(&self.worker).await;
             self.rig.live(&self.cluster);
         }
         let found = self.rig.get(used.id).await;
@@ -101,7 +101,7 @@ async fn a_credential_is_put_back_over_one_that_is_over(#[case] kind: Kind) {
         if back.rig.get(second.id).await.state.is_over() {
             break;
         }
-        back.rig.turn(&back.worker).await;
+        back.rig.step(&back.worker).await;
     }
     assert_eq!(back.put_back(back.first.id).await, Some(Vec::new()), "there is nothing left to retire");
     // Between the two its nodes cannot pull.
@@ -109,7 +109,7 @@ async fn a_credential_is_put_back_over_one_that_is_over(#[case] kind: Kind) {
         if back.rig.get(back.first.id).await.state >= State::Published {
             break;
         }
-        back.rig.turn(&back.worker).await;
+        back.rig.step(&back.worker).await;
     }
     back.until(back.first.id, State::Adopted).await;
     back.settles_on(&back.first).await;

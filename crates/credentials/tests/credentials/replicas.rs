@@ -1,6 +1,6 @@
 //! Two workers at the same time on one database.
 
-use credentials::run::Turn;
+use credentials::run::StepResult;
 use credentials::state::State;
 use rstest::rstest;
 use tokio::join;
@@ -29,7 +29,7 @@ async fn two_workers_share_the_work_of_many_clusters(#[case] kind: Kind) {
         credentials.push(first);
     }
     for _round in 0..400 {
-        let (first, second) = join!(rig.turn(&one), rig.turn(&other));
+        let (first, second) = join!(rig.step(&one), rig.step(&other));
         let refilled = join!(one.refill(&registry), other.refill(&registry));
         assert!(refilled.0.is_ok() && refilled.1.is_ok(), "{refilled:?}");
         for cluster in &clusters {
@@ -40,7 +40,7 @@ async fn two_workers_share_the_work_of_many_clusters(#[case] kind: Kind) {
             adopted += usize::from(rig.get(credential.id).await.state == State::Adopted);
         }
         let pool = one.ledger.pool(&registry).await.unwrap();
-        if adopted == clusters.len() && pool.ready == 2 && (first, second) == (Turn::Idle, Turn::Idle) {
+        if adopted == clusters.len() && pool.ready == 2 && (first, second) == (StepResult::Idle, StepResult::Idle) {
             assert_eq!((pool.in_progress, rig.world.created.lock().unwrap().len()), (0, 8));
             assert_eq!(*rig.world.violations.lock().unwrap(), [""; 0]);
             return;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use credentials::credential::{ClusterRef, Credential, NodesEvidence, Policy, RegistryName, Retire};
 use credentials::ledger::Ledger;
-use credentials::run::{Served, Sources, Turn, Worker};
+use credentials::run::{Served, Sources, StepResult, Worker};
 use credentials::state::State;
 use registry_account::{CredentialId, Image, MemoryRegistry, Registry as _, Visit};
 
@@ -114,11 +114,15 @@ impl Rig {
         }
     }
 
-    /// One turn, and the time that it takes.
-    pub(crate) async fn turn(&self, worker: &Worker<Outside, Outside>) -> Turn {
-        let turn = worker.turn(&Self::registry()).await.unwrap();
-        self.world.registry.advance(if turn == Turn::Idle { Duration::from_mins(5) } else { Duration::from_secs(1) });
-        turn
+    /// One step, and the time that it takes.
+    pub(crate) async fn step(&self, worker: &Worker<Outside, Outside>) -> StepResult {
+        let result = worker.run_step(&Self::registry()).await.unwrap();
+        self.world.registry.advance(if result == StepResult::Idle {
+            Duration::from_mins(5)
+        } else {
+            Duration::from_secs(1)
+        });
+        result
     }
 
     /// Works until a credential is in a state or beyond it, while a cluster lives.
@@ -133,7 +137,7 @@ impl Rig {
             if self.get(id).await.state >= state {
                 return;
             }
-            self.turn(worker).await;
+            self.step(worker).await;
             self.live(cluster);
         }
         let found = self.get(id).await;

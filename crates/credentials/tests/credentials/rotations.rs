@@ -7,7 +7,9 @@ use std::time::Duration;
 use credentials::credential::{Approval, ClusterRef, Credential};
 use credentials::ledger::{LedgerError, NewRotation, RotationRequest, Statement};
 use credentials::reason::Reason;
-use credentials::rotation::{Candidate, Rotation, RotationName, RotationPhase, RotationPlan, RotationReason, Standing};
+use credentials::rotation::{
+    Candidate, ClusterProgress, Rotation, RotationName, RotationPhase, RotationPlan, RotationReason,
+};
 use credentials::run::Worker;
 use credentials::state::State;
 use jiff::SignedDuration;
@@ -79,10 +81,10 @@ impl Fleet {
         name
     }
 
-    /// One step of the rotation and one turn of the worker, while all clusters live except some.
+    /// One step of the rotation and one step of the worker, while all clusters live except some.
     async fn pass(&self, silent: &[&str]) {
         self.worker.rotate(&Rig::registry()).await.unwrap();
-        self.rig.turn(&self.worker).await;
+        self.rig.step(&self.worker).await;
         for cluster in self.clusters.iter().filter(|cluster| !silent.contains(&cluster.id.as_str())) {
             self.rig.live(cluster);
         }
@@ -92,8 +94,8 @@ impl Fleet {
         self.worker.ledger.rotation(name).await.unwrap()
     }
 
-    async fn members(&self, name: &RotationName, standing: Standing) -> Vec<String> {
-        let found = self.worker.ledger.rotation_members(name, standing, 100).await.unwrap();
+    async fn members(&self, name: &RotationName, progress: ClusterProgress) -> Vec<String> {
+        let found = self.worker.ledger.rotation_members(name, progress, 100).await.unwrap();
         found.into_iter().map(|member| member.cluster).collect()
     }
 
@@ -130,9 +132,9 @@ async fn clusters_are_rotated_in_groups_a_few_at_a_time(#[case] kind: Kind) {
         if rotation.phase == RotationPhase::Done {
             break;
         }
-        let busy = fleet.members(&name, Standing::InProgress).await;
+        let busy = fleet.members(&name, ClusterProgress::InProgress).await;
         most = most.max(busy.len());
-        let done = fleet.members(&name, Standing::Succeeded).await;
+        let done = fleet.members(&name, ClusterProgress::Succeeded).await;
         let is_first_done = firsts.iter().all(|first| done.iter().any(|cluster| cluster == first));
         let is_first_busy = busy.iter().all(|cluster| firsts.contains(cluster.as_str()));
         assert!(is_first_done || is_first_busy, "{busy:?} after {done:?}");
@@ -140,10 +142,10 @@ async fn clusters_are_rotated_in_groups_a_few_at_a_time(#[case] kind: Kind) {
     }
     let rotation = fleet.rotation(&name).await;
     assert_eq!((most, rotation.phase, rotation.reason), (2, RotationPhase::Done, RotationReason::Finished));
-    let members = fleet.worker.ledger.rotation_members(&name, Standing::Succeeded, 100).await.unwrap();
+    let members = fleet.worker.ledger.rotation_members(&name, ClusterProgress::Succeeded, 100).await.unwrap();
     assert_eq!(members.len(), 7);
     for member in &members {
-        let took = member.settled.unwrap().duration_since(member.started.unwrap());
+        let took = member.ended.unwrap().duration_since(member.started.unwrap());
         assert!(took >= SignedDuration::from_mins(10), "{member:?} used its credential for too short a time");
     }
     // The old ones are retired by the policy, once they are quiet.
@@ -172,20 +174,20 @@ async fn a_cluster_that_never_reports_stops_its_rotation(#[case] kind: Kind) {
     let name = fleet.start(2, |_| {}).await;
     let stopped = fleet.until(&name, RotationPhase::Stopped, &["cls-1"]).await;
     assert_eq!((stopped.reason, stopped.group), (RotationReason::FirstGroupFailed, 0));
-    let failed = fleet.worker.ledger.rotation_members(&name, Standing::Failed, 100).await.unwrap();
+    let failed = fleet.worker.ledger.rotation_members(&name, ClusterProgress::Failed, 100).await.unwrap();
     let [failed] = failed.as_slice() else { panic!("{failed:?}") };
     assert_eq!((failed.cluster.as_str(), failed.cause.as_deref()), ("cls-1", Some("NeverReported")));
     assert_eq!(fleet.rig.get(fleet.first[1].id).await.state, State::Adopted, "its old credential stays");
-    // Nothing further begins until a person has seen it.
+    // Nothing further begins until a person resumes it.
     for _pass in 0..50 {
         fleet.pass(&["cls-1"]).await;
     }
-    assert_eq!(fleet.members(&name, Standing::Waiting).await.len(), 2);
+    assert_eq!(fleet.members(&name, ClusterProgress::Waiting).await.len(), 2);
     fleet.worker.ledger.ask(&name, RotationRequest::Resume, &fleet.statement("it is switched off")).await.unwrap();
     let done = fleet.until(&name, RotationPhase::Done, &["cls-1"]).await;
     let requests: Vec<&str> = done.history.iter().map(|request| request.request.as_str()).collect();
     assert_eq!((requests, done.tolerated), (vec!["start", "resume"], 1));
-    assert_eq!(fleet.members(&name, Standing::Succeeded).await, ["cls-0", "cls-2", "cls-3"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Succeeded).await, ["cls-0", "cls-2", "cls-3"]);
 }
 
 #[rstest]
@@ -195,14 +197,14 @@ async fn a_cluster_that_never_reports_stops_its_rotation(#[case] kind: Kind) {
 async fn a_paused_rotation_begins_nothing(#[case] kind: Kind) {
     let Some(fleet) = Fleet::new(kind, 3).await else { return };
     let name = fleet.start(0, |plan| plan.max_concurrency = 1).await;
-    while fleet.members(&name, Standing::InProgress).await.is_empty() {
+    while fleet.members(&name, ClusterProgress::InProgress).await.is_empty() {
         fleet.pass(&[]).await;
     }
     fleet.worker.ledger.ask(&name, RotationRequest::Pause, &fleet.statement("a holiday")).await.unwrap();
     for _pass in 0..100 {
         fleet.pass(&[]).await;
     }
-    assert_eq!(fleet.members(&name, Standing::Waiting).await.len(), 2);
+    assert_eq!(fleet.members(&name, ClusterProgress::Waiting).await.len(), 2);
     let new = fleet.rig.assign(&fleet.clusters[0], Some(fleet.first[0].id)).await;
     assert_eq!(new.state, State::Adopted, "what has begun is finished");
     fleet.worker.ledger.ask(&name, RotationRequest::Resume, &fleet.statement("go on")).await.unwrap();
@@ -218,24 +220,24 @@ async fn a_paused_rotation_judges_its_clusters(#[case] kind: Kind) {
     let Some(fleet) = Fleet::new(kind, 3).await else { return };
     let old = fleet.named(1);
     let name = fleet.start(0, |_| {}).await;
-    while fleet.members(&name, Standing::InProgress).await.len() < 2 {
+    while fleet.members(&name, ClusterProgress::InProgress).await.len() < 2 {
         fleet.pass(&[]).await;
     }
     let ledger = &fleet.worker.ledger;
     ledger.ask(&name, RotationRequest::Pause, &fleet.statement("a holiday")).await.unwrap();
     for _pass in 0..1000 {
-        if !fleet.members(&name, Standing::Succeeded).await.is_empty() {
+        if !fleet.members(&name, ClusterProgress::Succeeded).await.is_empty() {
             break;
         }
         fleet.pass(&["cls-1"]).await;
     }
-    assert_eq!(fleet.members(&name, Standing::Succeeded).await, ["cls-0"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Succeeded).await, ["cls-0"]);
     assert_eq!(fleet.rotation(&name).await.phase, RotationPhase::Paused);
-    assert_eq!(fleet.members(&name, Standing::Waiting).await, ["cls-2"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Waiting).await, ["cls-2"]);
     let new = fleet.named(0);
     let request = RotationRequest::Abort { put_back: true };
     ledger.ask(&name, request, &fleet.statement("wrong account")).await.unwrap();
-    assert_eq!(fleet.members(&name, Standing::Skipped).await, ["cls-1"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Skipped).await, ["cls-1"]);
     for _pass in 0..100 {
         fleet.pass(&[]).await;
     }
@@ -250,23 +252,27 @@ async fn a_paused_rotation_judges_its_clusters(#[case] kind: Kind) {
 async fn an_order_judges_the_clusters_first(#[case] kind: Kind) {
     let Some(fleet) = Fleet::new(kind, 3).await else { return };
     let name = fleet.start(0, |_| {}).await;
-    while fleet.members(&name, Standing::InProgress).await.len() < 2 {
+    while fleet.members(&name, ClusterProgress::InProgress).await.len() < 2 {
         fleet.pass(&[]).await;
     }
     let ledger = &fleet.worker.ledger;
     ledger.ask(&name, RotationRequest::Pause, &fleet.statement("a holiday")).await.unwrap();
     let end = fleet.rig.world.registry.now() + SignedDuration::from_hours(4);
     while fleet.rig.world.registry.now() < end {
-        fleet.rig.turn(&fleet.worker).await;
+        fleet.rig.step(&fleet.worker).await;
         fleet.rig.live(&fleet.clusters[0]);
     }
-    assert_eq!(fleet.members(&name, Standing::InProgress).await, ["cls-0", "cls-1"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::InProgress).await, ["cls-0", "cls-1"]);
     let resumed = ledger.ask(&name, RotationRequest::Resume, &fleet.statement("it is switched off")).await.unwrap();
     assert_eq!((resumed.phase, resumed.tolerated), (RotationPhase::Running, 1));
-    assert_eq!(fleet.members(&name, Standing::Succeeded).await, ["cls-0"]);
-    assert_eq!(fleet.members(&name, Standing::Failed).await, ["cls-1"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Succeeded).await, ["cls-0"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Failed).await, ["cls-1"]);
     fleet.pass(&["cls-1"]).await;
-    assert_eq!(fleet.rotation(&name).await.phase, RotationPhase::Running, "what was seen does not stop it again");
+    assert_eq!(
+        fleet.rotation(&name).await.phase,
+        RotationPhase::Running,
+        "failures that were accepted do not stop it again"
+    );
 }
 
 /// A budget of nine calls a minute pays for one cluster.
@@ -281,7 +287,7 @@ async fn a_budget_paces_a_rotation(#[case] kind: Kind) {
         fleet.pass(&[]).await;
     }
     fleet.until(&name, RotationPhase::Done, &[]).await;
-    let members = fleet.worker.ledger.rotation_members(&name, Standing::Succeeded, 100).await.unwrap();
+    let members = fleet.worker.ledger.rotation_members(&name, ClusterProgress::Succeeded, 100).await.unwrap();
     let started: BTreeSet<_> = members.iter().filter_map(|member| member.started).collect();
     assert_eq!(started.len(), 4);
     let gaps = started.iter().zip(started.iter().skip(1)).map(|(one, next)| next.duration_since(*one));
@@ -304,7 +310,7 @@ async fn an_aborted_rotation_puts_the_old_credentials_back(#[case] kind: Kind) {
     let request = RotationRequest::Abort { put_back: true };
     let aborted = fleet.worker.ledger.ask(&name, request, &fleet.statement("wrong account")).await.unwrap();
     assert_eq!(aborted.phase, RotationPhase::Aborted);
-    let skipped = fleet.worker.ledger.rotation_members(&name, Standing::Skipped, 100).await.unwrap();
+    let skipped = fleet.worker.ledger.rotation_members(&name, ClusterProgress::Skipped, 100).await.unwrap();
     assert!(skipped.iter().all(|member| member.cause.as_deref() == Some("RolledBack")) && skipped.len() == 2);
     for index in 0..2 {
         while fleet.rig.get(fleet.first[index].id).await.state != State::Adopted {
@@ -334,7 +340,7 @@ async fn an_aborted_rotation_puts_back_what_has_failed(#[case] kind: Kind) {
     let old = fleet.named(0);
     let name = fleet.start(0, |_| {}).await;
     fleet.until(&name, RotationPhase::Stopped, &["cls-0", "cls-1"]).await;
-    assert_eq!(fleet.members(&name, Standing::Failed).await, ["cls-0", "cls-1"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Failed).await, ["cls-0", "cls-1"]);
     let news = [fleet.named(0), fleet.named(1)];
     assert!(!news.contains(&old));
     let late = fleet.rig.assign(&fleet.clusters[1], Some(fleet.first[1].id)).await;
@@ -343,8 +349,8 @@ async fn an_aborted_rotation_puts_back_what_has_failed(#[case] kind: Kind) {
     }
     let request = RotationRequest::Abort { put_back: true };
     fleet.worker.ledger.ask(&name, request, &fleet.statement("wrong permissions")).await.unwrap();
-    assert_eq!(fleet.members(&name, Standing::Skipped).await, ["cls-0"]);
-    assert_eq!(fleet.members(&name, Standing::Failed).await, ["cls-1"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Skipped).await, ["cls-0"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::Failed).await, ["cls-1"]);
     while fleet.rig.get(fleet.first[0].id).await.state != State::Adopted || fleet.named(0) != old {
         fleet.pass(&[]).await;
     }
@@ -361,15 +367,15 @@ async fn what_is_revoked_or_over_is_not_put_back(#[case] kind: Kind) {
     assert_eq!(ledger.put_back(fleet.first[1].id, &fleet.statement("for nothing")).await.unwrap(), None);
     *fleet.rig.world.may_delete_in_use.lock().unwrap() = true;
     let name = fleet.start(0, |_| {}).await;
-    while fleet.members(&name, Standing::InProgress).await.is_empty() {
+    while fleet.members(&name, ClusterProgress::InProgress).await.is_empty() {
         fleet.worker.rotate(&Rig::registry()).await.unwrap();
     }
     ledger.revoke(fleet.first[0].id, Approval::None, &fleet.statement("leaked")).await.unwrap();
     let refused = ledger.put_back(fleet.first[0].id, &fleet.statement("a mistake")).await;
     assert!(matches!(refused, Err(LedgerError::TooLate(_))), "{refused:?}");
     ledger.ask(&name, RotationRequest::Abort { put_back: true }, &fleet.statement("wrong")).await.unwrap();
-    assert_eq!(fleet.members(&name, Standing::Skipped).await, ["cls-1"]);
-    assert_eq!(fleet.members(&name, Standing::InProgress).await, ["cls-0"], "it needs its new one");
+    assert_eq!(fleet.members(&name, ClusterProgress::Skipped).await, ["cls-1"]);
+    assert_eq!(fleet.members(&name, ClusterProgress::InProgress).await, ["cls-0"], "it needs its new one");
 }
 
 /// A replica begins what the limit allows, however many there are.
@@ -385,10 +391,10 @@ async fn replicas_advance_a_rotation_together(#[case] kind: Kind) {
     for _pass in 0..40 {
         let both = tokio::join!(fleet.worker.rotate(&registry), other.rotate(&registry));
         assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
-        assert!(fleet.members(&name, Standing::InProgress).await.len() <= 2);
+        assert!(fleet.members(&name, ClusterProgress::InProgress).await.len() <= 2);
         fleet.rig.world.registry.advance(Duration::from_secs(5));
     }
-    assert_eq!(fleet.members(&name, Standing::InProgress).await.len(), 2);
+    assert_eq!(fleet.members(&name, ClusterProgress::InProgress).await.len(), 2);
     fleet.until(&name, RotationPhase::Done, &[]).await;
     let created = fleet.rig.world.created.lock().unwrap().len();
     assert_eq!(created, 12, "one new account for each cluster");

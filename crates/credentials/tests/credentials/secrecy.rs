@@ -54,7 +54,7 @@ async fn a_lost_key_costs_no_cluster_its_credential(#[case] kind: Kind) {
     rig.until(&worker, &has, had.id, State::Adopted).await;
     while worker.ledger.pool(&Rig::registry()).await.unwrap().ready < 2 {
         worker.refill(&Rig::registry()).await.unwrap();
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     let waiting = rig.assign(&waits, None).await;
     assert_eq!((waiting.state, waiting.has_password), (State::Probed, true));
@@ -66,7 +66,7 @@ async fn a_lost_key_costs_no_cluster_its_credential(#[case] kind: Kind) {
     let worker = rig.worker_on("two", ledger);
     for _turn in 0..300 {
         worker.refill(&Rig::registry()).await.unwrap();
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
         rig.live(&has);
         rig.live(&waits);
     }
@@ -96,7 +96,7 @@ async fn passwords_are_sealed_anew_and_bound_to_their_account(#[case] kind: Kind
     let worker = rig.worker("one");
     let (one, other) = (rig.assign(&one, None).await, rig.assign(&other, None).await);
     for _turn in 0..12 {
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     let (one, other) = (rig.get(one.id).await, rig.get(other.id).await);
     assert!(one.has_password && other.has_password);

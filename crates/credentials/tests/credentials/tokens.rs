@@ -5,7 +5,7 @@ use std::time::Duration;
 use credentials::credential::{ClusterRef, Credential};
 use credentials::ledger::Statement;
 use credentials::reason::Reason;
-use credentials::run::{Turn, Worker};
+use credentials::run::{StepResult, Worker};
 use credentials::state::{Action, State};
 use registry_account::Login;
 use rstest::rstest;
@@ -43,7 +43,7 @@ impl InUse {
 async fn work_for(rig: &Rig, worker: &Worker<Outside, Outside>, cluster: &ClusterRef, hours: i64) {
     let start = rig.world.registry.now();
     while rig.world.registry.now().duration_since(start).as_hours() < hours {
-        if rig.turn(worker).await == Turn::Idle {
+        if rig.step(worker).await == StepResult::Idle {
             rig.world.registry.advance(HOUR / 2);
         }
         rig.live(cluster);
@@ -52,7 +52,7 @@ async fn work_for(rig: &Rig, worker: &Worker<Outside, Outside>, cluster: &Cluste
 
 /// Works until nothing is due.
 async fn settle(rig: &Rig, worker: &Worker<Outside, Outside>) {
-    while rig.turn(worker).await == Turn::Worked {}
+    while rig.step(worker).await == StepResult::Worked {}
 }
 
 /// Returns the token that the pull secret of a cluster has.
@@ -131,7 +131,7 @@ async fn renews(kind: Kind, script: Script, resume: Option<i64>) {
         if resume.is_some() {
             let (before, report) = (token(&rig, &cluster), rig.get(row.id).await);
             rig.world.resumed.notify_one();
-            let mut late = Box::pin(rig.turn(&second));
+            let mut late = Box::pin(rig.step(&second));
             // The late call ends before the other worker's next one.
             tokio::select! {
                 biased;
@@ -205,7 +205,7 @@ async fn a_cluster_that_never_reports_is_named_although_its_token_is_renewed() {
     let row = rig.assign(&cluster, None).await;
     for (hours, reason) in [(20, Reason::AwaitingReport), (40, Reason::NeverReported)] {
         while rig.world.registry.now().as_second() < hours * 3600 {
-            rig.turn(&worker).await;
+            rig.step(&worker).await;
         }
         settle(&rig, &worker).await;
         assert_eq!(rig.get(row.id).await.reason, reason, "after {hours} hours");
@@ -221,7 +221,7 @@ async fn the_token_of_a_cluster_that_is_gone_ends_and_is_erased() {
     let start = rig.world.registry.now();
     while rig.get(row.id).await.state != State::WaitedOut {
         assert!(rig.world.registry.now().duration_since(start).as_hours() < 30);
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     assert!(!rig.get(row.id).await.has_password);
     assert!(minted(&rig) <= 3, "{}", minted(&rig));
@@ -241,7 +241,7 @@ async fn a_token_that_is_to_be_retired_is_renewed_until_it_is_not_named() {
     let start = rig.world.registry.now();
     while rig.get(row.id).await.state != State::WaitedOut {
         assert!(rig.world.registry.now().duration_since(start).as_hours() < 13);
-        rig.turn(&worker).await;
+        rig.step(&worker).await;
     }
     assert_eq!(token(&rig, &cluster).as_deref(), Some("other"), "it is not written again");
 }
@@ -273,7 +273,7 @@ async fn a_renewal_writes_over_no_entry_of_others() {
     let works = async |hours: i64| {
         let start = rig.world.registry.now();
         while rig.world.registry.now().duration_since(start).as_hours() < hours {
-            rig.turn(&worker).await;
+            rig.step(&worker).await;
         }
     };
     put("other");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use credentials::credential::ClusterRef;
-use credentials::run::{ClusterError, ClusterErrorKind, Clusters, Entry, Look, Looking, MemoryClusters};
+use credentials::run::{ClusterError, ClusterErrorKind, Clusters, Entry, MemoryClusters, ObserveRequest, Observed};
 use credentials::state::Action;
 use fleet_model::Generation;
 use jiff::Timestamp;
@@ -192,11 +192,11 @@ impl Registry for Outside {
 }
 
 impl Clusters for Outside {
-    async fn look(&self, looking: &Looking<'_>) -> Result<Look, ClusterError> {
-        let is_evidence = looking.login.username.is_empty()
-            || secrecy::ExposeSecret::expose_secret(&looking.login.password).is_empty();
+    async fn observe(&self, request: &ObserveRequest<'_>) -> Result<Observed, ClusterError> {
+        let is_evidence = request.login.username.is_empty()
+            || secrecy::ExposeSecret::expose_secret(&request.login.password).is_empty();
         let action = if is_evidence { Action::ObserveAdoption } else { Action::ObserveDocument };
-        self.0.call(action, || broken(ClusterErrorKind::Transient), self.0.clusters.look(looking)).await
+        self.0.call(action, || broken(ClusterErrorKind::Transient), self.0.clusters.observe(request)).await
     }
 
     async fn publish(

@@ -10,7 +10,7 @@ use credentials::ams::PullSecrets as _;
 use credentials::credential::ClusterRef;
 use credentials::entries::{EntryDigests, Validity};
 use credentials::publish::{ApiClusters, ApiPullSecrets};
-use credentials::run::{ClusterErrorKind, Clusters as _, Document, Entry, Look, Looking};
+use credentials::run::{ClusterErrorKind, Clusters as _, Document, Entry, ObserveRequest, Observed};
 use daemon::retry::Budget;
 use fleet_model::{Generation, names};
 use hyperfleet_client::{Client, NewResource, Settings, Status};
@@ -50,10 +50,10 @@ impl Rig {
         ClusterRef { id: id.to_owned(), incarnation: created.created_time.unwrap().as_microsecond() }
     }
 
-    async fn look(&self, cluster: &ClusterRef, generation: u32) -> Document {
-        match self.clusters.look(&looking(cluster, generation, &login())).await.unwrap() {
-            Look::Here(document) => document,
-            Look::Gone => panic!("it is there"),
+    async fn observe(&self, cluster: &ClusterRef, generation: u32) -> Document {
+        match self.clusters.observe(&request(cluster, generation, &login())).await.unwrap() {
+            Observed::Found(document) => document,
+            Observed::Gone => panic!("it is there"),
         }
     }
 
@@ -68,8 +68,8 @@ fn login() -> Login {
     Login { username: "org+a".to_owned(), password: "hunter2".to_owned().into() }
 }
 
-fn looking<'a>(cluster: &'a ClusterRef, generation: u32, login: &'a Login) -> Looking<'a> {
-    Looking { cluster, host: HOST, login, generation: generation.into() }
+fn request<'a>(cluster: &'a ClusterRef, generation: u32, login: &'a Login) -> ObserveRequest<'a> {
+    ObserveRequest { cluster, host: HOST, login, generation: generation.into() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +77,7 @@ async fn one_entry_is_written_and_its_report_is_the_evidence() {
     let rig = Rig::new().await;
     let spec = json!({"provider": "gcp", "pullSecret": {"data": OLD}});
     let cluster = rig.create("cls-1", spec).await;
-    let before = rig.look(&cluster, 1).await;
+    let before = rig.observe(&cluster, 1).await;
     assert_eq!((before.generation, before.user.as_deref()), (Generation::FIRST, Some("old")));
     assert!(!before.is_same && before.report.is_none() && before.nodes.is_none());
 
@@ -88,7 +88,7 @@ async fn one_entry_is_written_and_its_report_is_the_evidence() {
     assert_eq!(rig.pull_secret("cls-1").await, NEW);
     assert_eq!(rig.api.get("cls-1").await.unwrap().spec.pointer("/provider"), Some(&json!("gcp")));
     // As after an answer that was lost: the same entry is found, and the generation that has it.
-    let after = rig.look(&cluster, 2).await;
+    let after = rig.observe(&cluster, 2).await;
     assert_eq!((after.generation, after.user.as_deref(), after.is_same), (generation, Some("org+a"), true));
     assert!(after.report.is_none());
 
@@ -97,11 +97,11 @@ async fn one_entry_is_written_and_its_report_is_the_evidence() {
     assert_eq!(late.kind, ClusterErrorKind::Changed);
 
     rig.api.report("cls-1", &report(names::ADAPTER, 1, Status::True)).await;
-    assert!(rig.look(&cluster, 2).await.report.is_none(), "that report is about the generation before");
+    assert!(rig.observe(&cluster, 2).await.report.is_none(), "that report is about the generation before");
     rig.api.report("cls-1", &report(names::ADAPTER, 2, Status::False)).await;
-    assert!(rig.look(&cluster, 2).await.report.is_none(), "it is not available");
+    assert!(rig.observe(&cluster, 2).await.report.is_none(), "it is not available");
     rig.api.report("cls-1", &report(names::ADAPTER, 2, Status::True)).await;
-    let proof = rig.look(&cluster, 2).await.report.unwrap();
+    let proof = rig.observe(&cluster, 2).await.report.unwrap();
     assert_eq!(proof.source, "report of adapter pullsecret about generation 2");
 }
 
@@ -117,14 +117,14 @@ async fn of_two_writers_of_a_generation_one_wins() {
     let won = [&first, &second].iter().filter(|result| result.is_ok()).count();
     let lost: Vec<_> = [first, second].into_iter().filter_map(Result::err).map(|error| error.kind).collect();
     assert_eq!((won, lost), (1, vec![ClusterErrorKind::Changed]));
-    assert_eq!(rig.look(&cluster, 1).await.generation, 2.into());
+    assert_eq!(rig.observe(&cluster, 1).await.generation, 2.into());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_without_a_pull_secret_gets_one() {
     let rig = Rig::new().await;
     let cluster = rig.create("cls-1", json!({})).await;
-    let before = rig.look(&cluster, 1).await;
+    let before = rig.observe(&cluster, 1).await;
     assert_eq!(before.user, None);
     let (login, host) = (login(), HOST);
     rig.clusters.publish(&cluster, &Entry { host, login: &login }, before.generation).await.unwrap();
@@ -139,7 +139,7 @@ async fn another_incarnation_is_not_the_cluster() {
     let absent = ClusterRef { id: "cls-2".to_owned(), incarnation: 1 };
     let (login, host) = (login(), HOST);
     for gone in [earlier, absent] {
-        assert_eq!(rig.clusters.look(&looking(&gone, 1, &login)).await.unwrap(), Look::Gone);
+        assert_eq!(rig.clusters.observe(&request(&gone, 1, &login)).await.unwrap(), Observed::Gone);
         let refused = rig.clusters.publish(&gone, &Entry { host, login: &login }, Generation::FIRST).await.unwrap_err();
         assert_eq!(refused.kind, ClusterErrorKind::Changed);
     }
@@ -167,7 +167,7 @@ async fn a_pull_secret_by_reference_or_hidden_is_left_alone() {
     let inline = rig.create("cls-2", json!({"pullSecret": {"data": OLD}})).await;
     let blind = ApiClusters::new(rig.api.client(), Duration::from_secs(30), CancellationToken::new());
     for (clusters, cluster) in [(&rig.clusters, &refers), (&blind, &inline)] {
-        let error = clusters.look(&looking(cluster, 1, &login)).await.unwrap_err();
+        let error = clusters.observe(&request(cluster, 1, &login)).await.unwrap_err();
         let refused = clusters.publish(cluster, &Entry { host, login: &login }, Generation::FIRST).await.unwrap_err();
         for error in [error, refused] {
             assert!(matches!(error.kind, ClusterErrorKind::NotWritable | ClusterErrorKind::Denied), "{error:?}");
@@ -188,9 +188,9 @@ async fn entries_are_seen_without_their_content() {
     }});
     let cluster = rig.create("cls-1", json!({"pullSecret": {"data": document.to_string()}})).await;
     let digests = |key: u8| EntryDigests::new(vec![key; 32].into());
-    let seen = rig.clusters.entries("cls-1", &digests(1)).await.unwrap().unwrap();
-    assert_eq!((&seen.cluster, seen.generation), (&cluster, Generation::FIRST));
-    let entries = seen.entries.clone().unwrap();
+    let observed = rig.clusters.entries("cls-1", &digests(1)).await.unwrap().unwrap();
+    assert_eq!((&observed.cluster, observed.generation), (&cluster, Generation::FIRST));
+    let entries = observed.entries.clone().unwrap();
     let described = entries.iter().map(|entry| {
         let Validity { issued, expires } = entry.validity;
         let seconds = [issued, expires].map(|time| time.map_or(0, Timestamp::as_second));
@@ -202,7 +202,7 @@ async fn entries_are_seen_without_their_content() {
         "registry.example.com token [1700000000, 1700003600]",
     ];
     assert_eq!(described.collect::<Vec<_>>(), expected);
-    let printed = format!("{seen:?} {:?}", digests(1));
+    let printed = format!("{observed:?} {:?}", digests(1));
     for secret in ["hunter2", &claims, &STANDARD.encode("org+a:hunter2")] {
         assert!(!printed.contains(secret), "{printed}");
     }

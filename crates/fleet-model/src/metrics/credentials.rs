@@ -25,8 +25,8 @@ metrics! {
     REGISTRY_FAILING = Gauge "hyperfleet_credentials_registry_failing" by &["registry"];
     /// Rotations that are not over, by registry and phase.
     ROTATIONS = Gauge "hyperfleet_credentials_rotations" by &["registry", "phase"];
-    /// Clusters of rotations that are not over, by registry and standing.
-    ROTATION_CLUSTERS = Gauge "hyperfleet_credentials_rotation_clusters" by &["registry", "standing"];
+    /// Clusters of rotations that are not over, by registry and progress.
+    ROTATION_CLUSTERS = Gauge "hyperfleet_credentials_rotation_clusters" by &["registry", "progress"];
     /// Unix time of the last complete list of clusters, by the registry that they were listed for.
     LAST_RESYNC = Gauge "hyperfleet_credentials_last_resync_timestamp" in Seconds by &["registry"];
     /// Entries of the pull secrets of all clusters, by maker: `service` for accounts of the ledger, else `elsewhere`.

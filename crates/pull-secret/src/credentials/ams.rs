@@ -14,7 +14,7 @@ use credentials::decide::ams::Phase;
 use credentials::ledger::{Ledger, Statement};
 use credentials::publish::{ApiClusters, ApiPullSecrets};
 use credentials::run::Sources;
-use credentials::settings::{AmsPlan, Plan};
+use credentials::settings::{Checked, CheckedAms};
 use daemon::output;
 use hyperfleet_client::Client;
 use jiff::Timestamp;
@@ -31,8 +31,8 @@ const CLUSTER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings, ledger and clock of a command.
 struct Opened {
-    settings: Plan,
-    ams: AmsPlan,
+    settings: Checked,
+    ams: CheckedAms,
     ledger: Ledger,
     sources: Sources,
 }
@@ -51,7 +51,7 @@ impl Waits for Sleep {
 
 impl Opened {
     async fn new(flags: CredentialsFlags) -> anyhow::Result<Self> {
-        let settings = common::plan(flags)?;
+        let settings = common::checked(flags)?;
         let ams = settings.ams.clone().context("ams.url: missing: no AMS is configured that clusters could leave")?;
         let ledger = common::ledger(&settings).await?;
         Ok(Self { settings, ams, ledger, sources: common::sources() })
@@ -135,8 +135,9 @@ async fn issued(arguments: AmsIssueArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&order)?;
     let opened = Opened::new(flags).await?;
     let target = target(&opened.ams, &registry)?;
-    let planned = opened.settings.registries.iter().find(|planned| planned.name == registry);
-    let planned = planned.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))?;
+    let configured = opened.settings.registries.iter().find(|configured| configured.name == registry);
+    let configured =
+        configured.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))?;
     let found = opened.status(cluster.as_deref()).await?;
     let ready = found.iter().filter(|one| one.phase >= Phase::Compared).count();
     if !yes {
@@ -145,7 +146,7 @@ async fn issued(arguments: AmsIssueArguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let statement = Statement { actor: &actor, reason: &order.reason, now: opened.sources.now() };
-    let issued = issue(&opened.ledger, target, &planned.prefix, &opened.sources, &found, &statement).await?;
+    let issued = issue(&opened.ledger, target, &configured.prefix, &opened.sources, &found, &statement).await?;
     output::print(page::issued(&issued, format))?;
     output::note("recorded: the service makes and probes them; nothing is published before `credentials ams move`");
     Ok(ExitCode::SUCCESS)
@@ -165,8 +166,8 @@ async fn retired(arguments: AmsRetireArguments) -> anyhow::Result<ExitCode> {
         None => clusters.values().filter(|one| one.phase == Phase::Moved).collect(),
     };
     let mut registries = BTreeMap::new();
-    for planned in &opened.settings.registries {
-        registries.insert(planned.name.clone(), planned.connect()?);
+    for configured in &opened.settings.registries {
+        registries.insert(configured.name.clone(), configured.connect()?);
     }
     let mut parts = Retirement {
         accounts: opened.paced(&client),
@@ -244,7 +245,7 @@ async fn taken_back(arguments: AmsBackArguments) -> anyhow::Result<ExitCode> {
     Ok(output::print(page::status(&found, None, true, format))?)
 }
 
-fn target<'a>(ams: &'a AmsPlan, registry: &credentials::credential::RegistryName) -> anyhow::Result<&'a Target> {
+fn target<'a>(ams: &'a CheckedAms, registry: &credentials::credential::RegistryName) -> anyhow::Result<&'a Target> {
     let found = ams.targets.iter().find(|target| target.registry == *registry);
     found.with_context(|| {
         format!("--registry: {registry} is not configured, or its host stays AMS's by `ams.keep_hosts`")

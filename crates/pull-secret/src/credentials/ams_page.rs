@@ -194,7 +194,7 @@ fn object(one: &ClusterStatus) -> Value {
 
 fn cluster(known: &AmsCluster) -> Value {
     json!({
-        "cluster": known.cluster.id, "incarnation": known.cluster.incarnation, "compared": known.looked,
+        "cluster": known.cluster.id, "incarnation": known.cluster.incarnation, "compared": known.compared_at,
         "asExpectedSince": known.clean_since, "differences": known.differences,
         "entries": known.entries.iter().map(entry).collect::<Value>(),
     })

@@ -11,7 +11,7 @@ use crate::cli::{LedgerVerifyArguments, OutputFormat};
 /// Verifies the chain of events; the exit code is 1 if it has a fault.
 pub(super) async fn verify(arguments: LedgerVerifyArguments) -> anyhow::Result<ExitCode> {
     let LedgerVerifyArguments { link: known, output: format, flags } = arguments;
-    let ledger = common::ledger(&common::plan(flags)?).await?;
+    let ledger = common::ledger(&common::checked(flags)?).await?;
     let verified = ledger.verify_events(&known).await?;
     let text = match format {
         OutputFormat::Table => lines(&verified),

@@ -8,7 +8,7 @@ use credentials::credential::{Credential, RegistryName};
 use credentials::ledger::Ledger;
 use credentials::run::Sources;
 use credentials::server::open_existing;
-use credentials::settings::{CONFIG_VARIABLE, Plan, RegistryPlan, SEARCHED};
+use credentials::settings::{CONFIG_VARIABLE, Checked, CheckedRegistry, SEARCHED};
 use daemon::environment::{Environment as _, ProcessEnvironment};
 use daemon::faults::Faults;
 use jiff::Timestamp;
@@ -25,21 +25,21 @@ pub(super) fn sources() -> Sources {
 }
 
 /// Reads the settings.
-pub(super) fn plan(flags: CredentialsFlags) -> anyhow::Result<Plan> {
-    Plan::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
+pub(super) fn checked(flags: CredentialsFlags) -> anyhow::Result<Checked> {
+    Checked::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
 }
 
 /// Reads the settings of the service where they are given, set by its variable, or at their place; `None` elsewhere.
-pub(crate) fn plan_if_set(config: Option<&PathBuf>) -> anyhow::Result<Option<Result<Plan, String>>> {
+pub(crate) fn checked_if_set(config: Option<&PathBuf>) -> anyhow::Result<Option<Result<Checked, String>>> {
     let given = config.map(|file| ("config", file.to_string_lossy().into_owned()));
     let is_set = given.is_some() || ProcessEnvironment.text(CONFIG_VARIABLE)?.is_some() || Path::new(SEARCHED).exists();
-    let plan = is_set.then(|| Plan::load(given.into_iter().collect(), &ProcessEnvironment));
-    Ok(plan.map(|plan| plan.map_err(|faults| faults.join("; "))))
+    let checked = is_set.then(|| Checked::load(given.into_iter().collect(), &ProcessEnvironment));
+    Ok(checked.map(|checked| checked.map_err(|faults| faults.join("; "))))
 }
 
 /// Opens the ledger, whose schema must be up to date.
-pub(super) async fn ledger(plan: &Plan) -> anyhow::Result<Ledger> {
-    Ok(open_existing(plan, &ProcessEnvironment).await?)
+pub(super) async fn ledger(checked: &Checked) -> anyhow::Result<Ledger> {
+    Ok(open_existing(checked, &ProcessEnvironment).await?)
 }
 
 /// Reads a credential.
@@ -48,16 +48,16 @@ pub(super) async fn find(ledger: &Ledger, id: CredentialId) -> anyhow::Result<Cr
 }
 
 /// Reads a credential for an order that the service has to carry out.
-pub(super) async fn find_served(plan: &Plan, ledger: &Ledger, id: CredentialId) -> anyhow::Result<Credential> {
+pub(super) async fn find_served(checked: &Checked, ledger: &Ledger, id: CredentialId) -> anyhow::Result<Credential> {
     let credential = find(ledger, id).await?;
-    planned(plan, &credential.registry)?;
+    configured(checked, &credential.registry)?;
     Ok(credential)
 }
 
 /// Returns the settings of a registry. Without them no service calls it, and no order about its credentials is carried out.
-pub(super) fn planned<'a>(plan: &'a Plan, registry: &RegistryName) -> anyhow::Result<&'a RegistryPlan> {
-    let planned = plan.registries.iter().find(|planned| planned.name == *registry);
-    planned.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))
+pub(super) fn configured<'a>(checked: &'a Checked, registry: &RegistryName) -> anyhow::Result<&'a CheckedRegistry> {
+    let configured = checked.registries.iter().find(|configured| configured.name == *registry);
+    configured.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))
 }
 
 /// The person behind an order.

@@ -18,7 +18,7 @@ pub(super) async fn entries(arguments: EntriesArguments) -> anyhow::Result<ExitC
     let now = Timestamp::now();
     let expires_before = expiring.map(|time| now.checked_add(time).context("--expiring: is too long")).transpose()?;
     let since_before = older_than.map(|age| now.checked_sub(age).context("--older-than: is too long")).transpose()?;
-    let ledger = common::ledger(&common::plan(flags)?).await?;
+    let ledger = common::ledger(&common::checked(flags)?).await?;
     let mut found = ledger.entries(&EntryFilter { cluster, host, expires_before, since_before }).await?;
     found.retain(|entry| !made_elsewhere || entry.credential.is_none());
     let unread = ledger.entry_counts(now).await?.unread;
@@ -51,7 +51,7 @@ fn text(found: &[KnownEntry], format: OutputFormat) -> String {
 fn since(since: Since) -> String {
     match since {
         Since::Made(time) => time.to_string(),
-        Since::Seen(time) => format!("{time} or earlier"),
+        Since::FirstObserved(time) => format!("{time} or earlier"),
     }
 }
 

@@ -14,12 +14,12 @@ use crate::cli::{AttestArguments, OrderArguments, OutputFormat, Part};
 /// Gives the cluster of a credential another one, which replaces it.
 pub(super) async fn replace(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let plan = common::plan(arguments.flags)?;
-    let ledger = common::ledger(&plan).await?;
+    let checked = common::checked(arguments.flags)?;
+    let ledger = common::ledger(&checked).await?;
     let registry = common::find(&ledger, arguments.id).await?.registry;
-    let planned = common::planned(&plan, &registry)?;
+    let configured = common::configured(&checked, &registry)?;
     let sources = common::sources();
-    let fresh = sources.fresh(&planned.prefix).context("the clock of this host is before 1970: set it")?;
+    let fresh = sources.fresh(&configured.prefix).context("the clock of this host is before 1970: set it")?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: sources.now() };
     let new = ledger.replace(arguments.id, &fresh, &statement).await?;
     output::note("recorded: the service publishes this one, and retires the other one when nodes use this one");
@@ -29,9 +29,9 @@ pub(super) async fn replace(arguments: OrderArguments) -> anyhow::Result<ExitCod
 /// Gives the cluster of a credential this one back.
 pub(super) async fn put_back(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let plan = common::plan(arguments.flags)?;
-    let ledger = common::ledger(&plan).await?;
-    common::find_served(&plan, &ledger, arguments.id).await?;
+    let checked = common::checked(arguments.flags)?;
+    let ledger = common::ledger(&checked).await?;
+    common::find_served(&checked, &ledger, arguments.id).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     output::note(match ledger.put_back(arguments.id, &statement).await? {
         Some(newer) if newer.is_empty() => "recorded: the cluster gets this one again".to_owned(),
@@ -48,9 +48,9 @@ pub(super) async fn put_back(arguments: OrderArguments) -> anyhow::Result<ExitCo
 /// Records the order to retire a credential.
 pub(super) async fn retire(arguments: OrderArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let plan = common::plan(arguments.flags)?;
-    let ledger = common::ledger(&plan).await?;
-    common::find_served(&plan, &ledger, arguments.id).await?;
+    let checked = common::checked(arguments.flags)?;
+    let ledger = common::ledger(&checked).await?;
+    common::find_served(&checked, &ledger, arguments.id).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     ledger.retire(arguments.id, &statement).await?;
     output::note("recorded: it is retired once nothing uses it, which `credentials show` explains");
@@ -60,7 +60,7 @@ pub(super) async fn retire(arguments: OrderArguments) -> anyhow::Result<ExitCode
 /// Records a part of the evidence.
 pub(super) async fn attest(arguments: AttestArguments) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let ledger = common::ledger(&common::plan(arguments.flags)?).await?;
+    let ledger = common::ledger(&common::checked(arguments.flags)?).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     let part = match arguments.part {
         Part::Report => Attested::Report,

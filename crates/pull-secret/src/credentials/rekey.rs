@@ -14,9 +14,9 @@ use crate::rekeyed::Rekeyed;
 /// Seals every password with the first key; before that, erases those whose key is lost.
 pub(super) async fn rekey(arguments: RekeyLedgerArguments) -> anyhow::Result<ExitCode> {
     let RekeyLedgerArguments { remove_lost_key, reason, actor, output: format, flags } = arguments;
-    let plan = common::plan(flags)?;
-    let keyring = plan.keyring().map_err(anyhow::Error::msg)?;
-    let ledger = common::ledger(&plan).await?;
+    let checked = common::checked(flags)?;
+    let keyring = checked.keyring().map_err(anyhow::Error::msg)?;
+    let ledger = common::ledger(&checked).await?;
     let mut removed = Vec::new();
     if let Some(key) = remove_lost_key {
         ensure!(!keyring.has(&key), "--remove-lost-key: {key} is in `keys`, and what it seals can be read");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use credentials::credential::{APPROVED_WITHIN, Credential, Record, RegistryName};
 use credentials::ledger::{Filter, Ledger, LedgerError, Revocation, Statement};
-use credentials::settings::{Plan, RegistryPlan};
+use credentials::settings::{Checked, CheckedRegistry};
 use daemon::output;
 use jiff::Timestamp;
 use registry_account::{Capabilities, CredentialId, Identities, Registry as _};
@@ -27,20 +27,20 @@ struct Revoked {
 pub(super) async fn revoke(arguments: RevokeArguments) -> anyhow::Result<ExitCode> {
     let RevokeArguments { target, order, yes, output: format, flags } = arguments;
     let actor = common::actor(&order)?;
-    let plan = common::plan(flags)?;
-    let ledger = common::ledger(&plan).await?;
+    let checked = common::checked(flags)?;
+    let ledger = common::ledger(&checked).await?;
     let now = Timestamp::now();
     let Selected { found, left_out } = select(&ledger, target, now).await?;
     if yes {
         // All of them, before the first order.
-        found.iter().try_for_each(|credential| common::planned(&plan, &credential.registry).map(drop))?;
+        found.iter().try_for_each(|credential| common::configured(&checked, &credential.registry).map(drop))?;
     }
     let statement = Statement { actor: &actor, reason: &order.reason, now };
-    let registries = capabilities(&plan)?;
+    let registries = capabilities(&checked)?;
     let (mut revoked, mut requested) = (Vec::new(), 0_usize);
     for mut credential in found {
         if yes && !credential.state.is_over() {
-            let approval = common::planned(&plan, &credential.registry)?.policy.revocation;
+            let approval = common::configured(&checked, &credential.registry)?.policy.revocation;
             match ledger.revoke(credential.id, approval, &statement).await {
                 Ok(Revocation::Requested) => requested += 1,
                 // The service was faster.
@@ -128,9 +128,10 @@ fn revoked_at(credential: &Credential, now: Timestamp) -> Option<Timestamp> {
     requested.filter(|at| ordered.unwrap_or(now).duration_since(*at) < APPROVED_WITHIN).or(ordered)
 }
 
-fn capabilities(plan: &Plan) -> anyhow::Result<BTreeMap<RegistryName, Capabilities>> {
-    let of = |planned: &RegistryPlan| Ok((planned.name.clone(), planned.connect()?.registry.capabilities()));
-    plan.registries.iter().map(of).collect()
+fn capabilities(checked: &Checked) -> anyhow::Result<BTreeMap<RegistryName, Capabilities>> {
+    let of =
+        |configured: &CheckedRegistry| Ok((configured.name.clone(), configured.connect()?.registry.capabilities()));
+    checked.registries.iter().map(of).collect()
 }
 
 /// Returns the time until which tokens that were issued before may be good. A minted token ends by itself; the password of an account

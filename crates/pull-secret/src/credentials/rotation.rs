@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use credentials::ledger::{Ledger, NewRotation, RotationRequest, Statement};
-use credentials::rotation::{Candidate, GroupCounts, Rotation, RotationName, RotationPlan, Standing};
-use credentials::settings::{Plan, RegistryPlan};
+use credentials::rotation::{Candidate, ClusterProgress, GroupCounts, Rotation, RotationName, RotationPlan};
+use credentials::settings::{Checked, CheckedRegistry};
 use daemon::output;
 use daemon::retry::Budget;
 use hyperfleet_client::{Client, ListQuery};
@@ -43,9 +43,9 @@ pub(super) async fn rotation(command: RotationCommand) -> anyhow::Result<ExitCod
 pub(super) async fn start(arguments: RotationStartArguments, from_ams: bool) -> anyhow::Result<ExitCode> {
     let RotationStartArguments { rules, order, yes, output: format, flags } = arguments;
     let actor = common::actor(&order)?;
-    let settings = common::plan(flags)?;
+    let settings = common::checked(flags)?;
     let ledger = common::ledger(&settings).await?;
-    let registry = planned(&settings, &rules)?;
+    let registry = configured(&settings, &rules)?;
     let plan = RotationPlan { from_ams, ..plan(&rules)? };
     let groups = groups(&settings, &ledger, &rules, from_ams).await?;
     let number: usize = groups.iter().map(Vec::len).sum();
@@ -72,7 +72,7 @@ pub(super) async fn start(arguments: RotationStartArguments, from_ams: bool) -> 
 }
 
 async fn status(arguments: RotationStatusArguments) -> anyhow::Result<ExitCode> {
-    let settings = common::plan(arguments.flags)?;
+    let settings = common::checked(arguments.flags)?;
     let ledger = common::ledger(&settings).await?;
     match arguments.name {
         Some(name) => print(&settings, &ledger, &name, arguments.output).await,
@@ -82,7 +82,7 @@ async fn status(arguments: RotationStatusArguments) -> anyhow::Result<ExitCode> 
 
 async fn ask(arguments: RotationRequestArguments, request: RotationRequest) -> anyhow::Result<ExitCode> {
     let actor = common::actor(&arguments.order)?;
-    let settings = common::plan(arguments.flags)?;
+    let settings = common::checked(arguments.flags)?;
     let ledger = common::ledger(&settings).await?;
     let statement = Statement { actor: &actor, reason: &arguments.order.reason, now: Timestamp::now() };
     ledger.ask(&arguments.name, request, &statement).await?;
@@ -91,26 +91,26 @@ async fn ask(arguments: RotationRequestArguments, request: RotationRequest) -> a
 
 /// Prints a rotation with its progress.
 async fn print(
-    settings: &Plan,
+    settings: &Checked,
     ledger: &Ledger,
     name: &RotationName,
     format: OutputFormat,
 ) -> anyhow::Result<ExitCode> {
     let rotation: Rotation = ledger.rotation(name).await?;
-    let registry = settings.registries.iter().find(|planned| planned.name == rotation.registry);
+    let registry = settings.registries.iter().find(|configured| configured.name == rotation.registry);
     let counts = ledger.rotation_counts(&rotation).await?;
-    let failed = ledger.rotation_members(name, Standing::Failed, SHOWN).await?;
+    let failed = ledger.rotation_members(name, ClusterProgress::Failed, SHOWN).await?;
     let soak = Duration::try_from(rotation.plan.min_success_time).unwrap_or_default();
     let each = ledger.rotation_pace(name).await?.unwrap_or(soak);
-    let per_minute = registry.map(|planned| planned.client.calls_per_minute());
+    let per_minute = registry.map(|configured| configured.client.calls_per_minute());
     let progress =
         Progress { rotation: &rotation, counts: &counts, failed: &failed, per_minute, each, now: Timestamp::now() };
     Ok(output::print(page::progress(&progress, format))?)
 }
 
-fn planned<'a>(settings: &'a Plan, arguments: &RotationRules) -> anyhow::Result<&'a RegistryPlan> {
+fn configured<'a>(settings: &'a Checked, arguments: &RotationRules) -> anyhow::Result<&'a CheckedRegistry> {
     let registry = &arguments.registry;
-    let found = settings.registries.iter().find(|planned| planned.name == *registry);
+    let found = settings.registries.iter().find(|configured| configured.name == *registry);
     found.with_context(|| format!("registry {registry} is not configured: add it to `registries`"))
 }
 
@@ -131,7 +131,7 @@ fn plan(arguments: &RotationRules) -> anyhow::Result<RotationPlan> {
 
 /// Returns the clusters of each group; a cluster is in the first one that has it.
 async fn groups(
-    settings: &Plan,
+    settings: &Checked,
     ledger: &Ledger,
     arguments: &RotationRules,
     from_ams: bool,
@@ -170,6 +170,6 @@ async fn clusters(client: &Client, search: &str) -> anyhow::Result<BTreeSet<Stri
 
 fn waiting(number: usize) -> GroupCounts {
     let mut counts = GroupCounts::default();
-    counts.add(Standing::Waiting, u64::try_from(number).unwrap_or(u64::MAX));
+    counts.add(ClusterProgress::Waiting, u64::try_from(number).unwrap_or(u64::MAX));
     counts
 }

@@ -66,9 +66,9 @@ pub(super) fn progress(progress: &Progress<'_>, format: OutputFormat) -> String 
     let eta = per_minute.filter(|_| is_open).and_then(|rate| rotation_eta(plan, counts, rate, each, now));
     if format == OutputFormat::Json {
         let member = |member: &Member| {
-            let Member { credential, cluster, cause, started, settled, .. } = member;
+            let Member { credential, cluster, cause, started, ended, .. } = member;
             json!({
-                "cluster": cluster, "credential": credential.to_string(), "cause": cause, "started": started, "settled": settled,
+                "cluster": cluster, "credential": credential.to_string(), "cause": cause, "started": started, "ended": ended,
             })
         };
         let mut document = object(rotation);

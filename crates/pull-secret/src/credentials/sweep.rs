@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use credentials::credential::RegistryName;
 use credentials::ledger::Ledger;
-use credentials::settings::RegistryPlan;
+use credentials::settings::CheckedRegistry;
 use credentials::state::State;
 use credentials::sweep::{Stray, Sweep, Sweeping, Swept};
 use daemon::output;
@@ -25,25 +25,26 @@ struct Found {
 
 /// Names the accounts that should not be there.
 pub(super) async fn sweep(arguments: CredentialsSweepArguments) -> anyhow::Result<ExitCode> {
-    let plan = common::plan(arguments.flags)?;
-    let ledger = common::ledger(&plan).await?;
-    let is_meant = |planned: &&RegistryPlan| arguments.registry.as_ref().is_none_or(|name| *name == planned.name);
-    let registries: Vec<&RegistryPlan> = plan.registries.iter().filter(is_meant).collect();
+    let checked = common::checked(arguments.flags)?;
+    let ledger = common::ledger(&checked).await?;
+    let is_meant =
+        |configured: &&CheckedRegistry| arguments.registry.as_ref().is_none_or(|name| *name == configured.name);
+    let registries: Vec<&CheckedRegistry> = checked.registries.iter().filter(is_meant).collect();
     ensure!(!registries.is_empty(), "--registry: no registry of that name is configured");
     let (mut found, mut accounts) = (Vec::new(), 0);
-    for planned in registries {
-        let swept = of_registry(&ledger, planned).await.with_context(|| format!("registry {}", planned.name))?;
+    for configured in registries {
+        let swept = of_registry(&ledger, configured).await.with_context(|| format!("registry {}", configured.name))?;
         accounts += swept.accounts;
-        found.extend(swept.strays.into_iter().map(|stray| Found { registry: planned.name.clone(), stray }));
+        found.extend(swept.strays.into_iter().map(|stray| Found { registry: configured.name.clone(), stray }));
     }
     output::print(text(&found, arguments.output))?;
     output::note(format_args!("{accounts} accounts looked at, {} that should not be there", found.len()));
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn of_registry(ledger: &Ledger, planned: &RegistryPlan) -> anyhow::Result<Sweep> {
-    let served = planned.connect()?;
-    let (registry, prefix, name) = (&served.registry, &served.prefix, &planned.name);
+async fn of_registry(ledger: &Ledger, configured: &CheckedRegistry) -> anyhow::Result<Sweep> {
+    let served = configured.connect()?;
+    let (registry, prefix, name) = (&served.registry, &served.prefix, &configured.name);
     if registry.capabilities().lists == Lists::Nothing {
         output::note(format_args!("registry {name} has no list of accounts: none of it is looked at"));
     }

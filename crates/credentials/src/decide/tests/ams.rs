@@ -49,11 +49,11 @@ fn only_what_is_known_is_explained(
 #[case::a_clock_that_went_back(Some(10), Some(101), true, Some(100))]
 fn a_time_without_a_difference_has_no_gap(
     #[case] before: Option<i64>,
-    #[case] looked: Option<i64>,
+    #[case] compared_at: Option<i64>,
     #[case] clean: bool,
     #[case] expected: Option<i64>,
 ) {
-    assert_eq!(clean_since(before.map(at), looked.map(at), clean, at(100)), expected.map(at));
+    assert_eq!(clean_since(before.map(at), compared_at.map(at), clean, at(100)), expected.map(at));
 }
 
 const NONE: OwnFacts = OwnFacts { state: None, is_held: false };
@@ -80,12 +80,12 @@ const CREATED: OwnFacts = OwnFacts { state: Some(State::Created), is_held: true 
 fn a_phase_follows_from_what_is_recorded(
     #[case] own: &[OwnFacts],
     #[case] clean_since: Option<i64>,
-    #[case] looked: i64,
+    #[case] compared_at: i64,
     #[case] is_retired: bool,
     #[case] expected: Phase,
 ) {
-    let (clean_since, looked) = (clean_since.map(at), at(looked));
-    let facts = PhaseFacts { own, clean_since, looked, demanded: hours(24), is_retired, now: at(100) };
+    let (clean_since, compared_at) = (clean_since.map(at), at(compared_at));
+    let facts = PhaseFacts { own, clean_since, compared_at, demanded: hours(24), is_retired, now: at(100) };
     assert_eq!(phase(&facts), expected);
 }
 

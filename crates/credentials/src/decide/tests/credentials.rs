@@ -9,8 +9,8 @@ use registry_account::contract::{Capabilities, Disables, Identities, Lists, Pass
 use rstest::rstest;
 
 use crate::credential::{
-    ClusterRef, Credential, DocumentSeen, Evidence, Naming, NodesEvidence, Order, Policy, Proof, Record, Retire,
-    Successor, UsageSeen,
+    ClusterRef, Credential, Evidence, Naming, NodesEvidence, ObservedDocument, ObservedUsage, Order, Policy, Proof,
+    Record, Retire, Successor,
 };
 use crate::decide::{Facts, Step, lane, step};
 use crate::reason::Reason;
@@ -31,12 +31,12 @@ fn proof() -> Option<Proof> {
     Some(Proof { at: at(NOW), source: "test".to_owned() })
 }
 
-fn document(at: Timestamp, naming: Naming) -> Option<DocumentSeen> {
-    Some(DocumentSeen { at, naming })
+fn document(at: Timestamp, naming: Naming) -> Option<ObservedDocument> {
+    Some(ObservedDocument { at, naming })
 }
 
-fn usage(at: Timestamp, last_pull: Option<Timestamp>) -> Option<UsageSeen> {
-    Some(UsageSeen { at, last_pull, complete: true })
+fn usage(at: Timestamp, last_pull: Option<Timestamp>) -> Option<ObservedUsage> {
+    Some(ObservedUsage { at, last_pull, complete: true })
 }
 
 fn order(break_glass: bool) -> Option<Order> {
@@ -325,17 +325,17 @@ fn a_state_follows_from_evidence(#[case] mut given: Given, #[case] next: State, 
     Some(at(NOW + 23))
 )]
 #[case::no_report(
-    given(State::Published).record(|it| it.published = Some(at(NOW - 1))).evidence(|it| it.looked = Some(minutes(-1))),
+    given(State::Published).record(|it| it.published = Some(at(NOW - 1))).evidence(|it| it.observed = Some(minutes(-1))),
     Reason::AwaitingReport,
     Some(minutes(4))
 )]
 #[case::never_a_report(
-    given(State::Published).evidence(|it| it.looked = Some(minutes(-1))),
+    given(State::Published).evidence(|it| it.observed = Some(minutes(-1))),
     Reason::NeverReported,
     Some(minutes(4))
 )]
 #[case::no_nodes(
-    given(State::Published).evidence(|it| (it.report, it.looked) = (proof(), Some(minutes(-1)))),
+    given(State::Published).evidence(|it| (it.report, it.observed) = (proof(), Some(minutes(-1)))),
     Reason::NodesNeverReported,
     Some(minutes(4))
 )]
@@ -353,7 +353,7 @@ fn a_state_follows_from_evidence(#[case] mut given: Given, #[case] next: State, 
 #[case::displaced(
     given(State::Published).evidence(|it| {
         (it.report, it.nodes, it.first_pull) = (proof(), proof(), proof());
-        (it.looked, it.document) = (Some(minutes(-1)), document(minutes(-1), Naming::NotNamed));
+        (it.observed, it.document) = (Some(minutes(-1)), document(minutes(-1), Naming::NotNamed));
     }),
     Reason::Displaced,
     Some(minutes(4))

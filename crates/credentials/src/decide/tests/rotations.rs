@@ -1,4 +1,4 @@
-//! The next step of a rotation, and the standing of its clusters.
+//! The next step of a rotation, and the progress of its clusters.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 
 use super::credentials::{credential, now};
-use crate::credential::{Credential, DocumentSeen, Naming};
+use crate::credential::{Credential, Naming, ObservedDocument};
 use crate::decide::rotation::pay;
 use crate::decide::{Judged, RotationFacts, RotationStep, judge, obstacle, rotation_eta, rotation_step};
 use crate::reason::Reason;
-use crate::rotation::{GroupCounts, RotationPlan, RotationReason, Standing, Window};
+use crate::rotation::{ClusterProgress, GroupCounts, RotationPlan, RotationReason, Window};
 use crate::state::State;
 
 /// Waiting, in progress, succeeded, failed.
@@ -118,34 +118,34 @@ fn minutes_ago(minutes: i64) -> Timestamp {
 }
 
 #[rstest]
-#[case::on_its_way(Some(with(|_| {})), 59, Standing::InProgress, None)]
-#[case::too_late(Some(with(|_| {})), 60, Standing::Failed, Some(Reason::AwaitingReport))]
-#[case::soaks(Some(with(|it| it.record.adopted = Some(minutes_ago(9)))), 300, Standing::InProgress, None)]
-#[case::done(Some(with(|it| it.record.adopted = Some(minutes_ago(10)))), 300, Standing::Succeeded, None)]
+#[case::on_its_way(Some(with(|_| {})), 59, ClusterProgress::InProgress, None)]
+#[case::too_late(Some(with(|_| {})), 60, ClusterProgress::Failed, Some(Reason::AwaitingReport))]
+#[case::soaks(Some(with(|it| it.record.adopted = Some(minutes_ago(9)))), 300, ClusterProgress::InProgress, None)]
+#[case::done(Some(with(|it| it.record.adopted = Some(minutes_ago(10)))), 300, ClusterProgress::Succeeded, None)]
 #[case::is_renewed(
     Some(with(|it| (it.state, it.record.adopted) = (State::Created, Some(minutes_ago(10))))),
     300,
-    Standing::Succeeded,
+    ClusterProgress::Succeeded,
     None
 )]
 #[case::cluster_gone(
-    Some(with(|it| it.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::ClusterGone }))),
+    Some(with(|it| it.record.evidence.document = Some(ObservedDocument { at: now(), naming: Naming::ClusterGone }))),
     1,
-    Standing::Skipped,
+    ClusterProgress::Skipped,
     Some(Reason::ClusterGone)
 )]
 #[case::revoked(
-    Some(with(|it| (it.state, it.reason) = (State::Retiring, Reason::BreakGlass))), 1, Standing::Skipped, Some(Reason::BreakGlass)
+    Some(with(|it| (it.state, it.reason) = (State::Retiring, Reason::BreakGlass))), 1, ClusterProgress::Skipped, Some(Reason::BreakGlass)
 )]
-#[case::put_back(None, 1, Standing::Skipped, Some(Reason::RolledBack))]
-fn the_standing_of_a_cluster(
+#[case::put_back(None, 1, ClusterProgress::Skipped, Some(Reason::RolledBack))]
+fn the_progress_of_a_cluster(
     #[case] successor: Option<Credential>,
     #[case] started: i64,
-    #[case] standing: Standing,
+    #[case] progress: ClusterProgress,
     #[case] cause: Option<Reason>,
 ) {
     let judged = judge(successor.as_ref(), minutes_ago(started), &plan(None), now());
-    assert_eq!(judged, Judged { standing, cause });
+    assert_eq!(judged, Judged { progress, cause });
 }
 
 #[rstest]
@@ -155,7 +155,7 @@ fn the_standing_of_a_cluster(
 #[case::cluster_gone(
     with(|it| {
         it.state = State::Adopted;
-        it.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::ClusterGone });
+        it.record.evidence.document = Some(ObservedDocument { at: now(), naming: Naming::ClusterGone });
     }),
     true,
     Some(Reason::ClusterGone)

@@ -6,7 +6,7 @@ use rstest::rstest;
 
 use super::credentials::{credential, now};
 use crate::credential::{
-    Credential, DocumentSeen, Naming, NodesEvidence, Order, Policy, Proof, Record, Retire, Successor,
+    Credential, Naming, NodesEvidence, ObservedDocument, Order, Policy, Proof, Record, Retire, Successor,
 };
 use crate::decide::facts::later;
 use crate::decide::{Facts, Step, lane, step};
@@ -99,7 +99,7 @@ fn a_report_is_enough_for_its_adoption() {
 #[test]
 fn a_wait_ends_at_the_renewal() {
     let mut token = token(State::Adopted, 7);
-    token.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::Named });
+    token.record.evidence.document = Some(ObservedDocument { at: now(), naming: Naming::Named });
     let waits = decided(&token, None).not_before.unwrap();
     // Eight hours after it was minted, or up to 48 minutes earlier or later.
     assert!(waits >= now() && waits <= hours(2), "{waits}");
@@ -111,7 +111,7 @@ fn renewals_of_a_fleet_are_spread() {
     for number in 0..200 {
         let mut token = token(State::Adopted, 0);
         token.id = format!("01932b5c-9f3e-7c2a-8e1d-{number:012}").parse().unwrap();
-        token.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::Named });
+        token.record.evidence.document = Some(ObservedDocument { at: now(), naming: Naming::Named });
         let waits = decided(&token, None).not_before.unwrap();
         minutes.insert(waits.duration_since(now()).as_mins());
     }
@@ -124,7 +124,7 @@ fn renewals_of_a_fleet_are_spread() {
 #[rstest]
 #[case::revoked(|record: &mut Record| record.order = Some(order(true)))]
 #[case::gone(|record: &mut Record| {
-    record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::ClusterGone });
+    record.evidence.document = Some(ObservedDocument { at: now(), naming: Naming::ClusterGone });
 })]
 #[case::rolled_back(|record: &mut Record| record.given_up = Some(Reason::RolledBack))]
 fn one_that_is_not_needed_any_more_ends_by_itself(#[case] change: impl Fn(&mut Record)) {
@@ -155,7 +155,7 @@ fn one_is_retired_once_no_pull_secret_names_it(
 ) {
     let mut token = token(State::Adopted, age);
     token.record.order = Some(order(false));
-    token.record.evidence.document = naming.map(|naming| DocumentSeen { at: now(), naming });
+    token.record.evidence.document = naming.map(|naming| ObservedDocument { at: now(), naming });
     assert_eq!(shown(decided(&token, None)), expected);
 }
 
@@ -172,7 +172,7 @@ fn one_that_was_displaced_amid_a_renewal_is_retired() {
     (token.record.order, token.record.last_publish) = (Some(order(false)), Some(hours(-9)));
     token.record.failure = Some(Reason::Displaced);
     assert_eq!(shown(decided(&token, None)), (Some(Action::ObserveDocument), State::Probed, Reason::Ordered));
-    token.record.evidence.document = Some(DocumentSeen { at: now(), naming: Naming::NotNamed });
+    token.record.evidence.document = Some(ObservedDocument { at: now(), naming: Naming::NotNamed });
     assert_eq!(shown(decided(&token, None)), (None, State::Probed, Reason::AwaitingExpiry));
 }
 

@@ -124,9 +124,9 @@ fn what_was_put_back_is_replaced_by_another_rotation() {
         event(3, "Assign", None, 9),
     ];
     let found = rotations(&credentials, &events);
-    let seen: Vec<_> = found.iter().map(|each| (each.order.id, each.order.reason, each.created)).collect();
+    let found_orders: Vec<_> = found.iter().map(|each| (each.order.id, each.order.reason, each.created)).collect();
     let manual = RotationReason::Manual;
-    assert_eq!(seen, [(id(3), manual, time(9)), (id(90), RotationReason::Scheduled, time(3))]);
+    assert_eq!(found_orders, [(id(3), manual, time(9)), (id(90), RotationReason::Scheduled, time(3))]);
 }
 
 #[rstest]

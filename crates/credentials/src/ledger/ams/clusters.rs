@@ -37,16 +37,16 @@ pub struct AmsUse {
 
 impl Ledger {
     /// Records a cluster as it was compared now, in place of what there was of it.
-    pub async fn record_ams_cluster(&self, seen: &AmsCluster) -> Result<(), LedgerError> {
+    pub async fn record_ams_cluster(&self, compared: &AmsCluster) -> Result<(), LedgerError> {
         let differences =
-            serde_json::to_string(&seen.differences).map_err(|_unwritable| damaged("ams_clusters.differences"))?;
-        let id = &seen.cluster.id;
+            serde_json::to_string(&compared.differences).map_err(|_unwritable| damaged("ams_clusters.differences"))?;
+        let id = &compared.cluster.id;
         let row = vec![
             rows::text(id),
-            Value::Number(seen.cluster.incarnation),
-            Value::Number(seen.pass),
-            micros(seen.looked),
-            seen.clean_since.map_or(Value::NoNumber, micros),
+            Value::Number(compared.cluster.incarnation),
+            Value::Number(compared.pass),
+            micros(compared.compared_at),
+            compared.clean_since.map_or(Value::NoNumber, micros),
             Value::Text(differences),
         ];
         let entry = |entry: &AmsEntry| {
@@ -71,8 +71,8 @@ impl Ledger {
         write.execute(format!("DELETE FROM ams_entries WHERE cluster_id = {key}"), parameters).await?;
         let mut statements = Statements::new(write.dialect());
         let columns = "ams_entries (cluster_id, host, username, finding, credential)";
-        insert_rows(&mut statements, columns, seen.entries.iter().map(entry).collect());
-        let uses = seen.entries.iter().filter_map(of_ams).collect();
+        insert_rows(&mut statements, columns, compared.entries.iter().map(entry).collect());
+        let uses = compared.entries.iter().filter_map(of_ams).collect();
         let again = " WHERE TRUE ON CONFLICT (credential, cluster_id, host) DO NOTHING";
         insert_or(&mut statements, "ams_uses (credential, cluster_id, host)", uses, again);
         statements.run(&mut write).await?;
@@ -93,11 +93,11 @@ impl Ledger {
              WHERE ams_uses.cluster_id = {id} AND incarnation = {incarnation}"
         );
         let found = self.database().fetch(sql, parameters).await?;
-        let ours: BTreeSet<String> = hosts.iter().map(|host| normal(host)).collect();
+        let taken: BTreeSet<String> = hosts.iter().map(|host| normal(host)).collect();
         let mut has_left = found.is_empty();
         for row in found {
             let (host, is_deleted) = (row.text(0)?, row.number(1)? == 1);
-            if !is_deleted && ours.contains(&normal(&host)) {
+            if !is_deleted && taken.contains(&normal(&host)) {
                 return Ok(true);
             }
             has_left |= is_deleted;
@@ -182,7 +182,7 @@ fn cluster(row: &Row, entries: &mut BTreeMap<String, Vec<AmsEntry>>) -> Result<A
     let differences = row.text(5)?;
     Ok(AmsCluster {
         pass: row.number(2)?,
-        looked: rows::time(row.number(3)?)?,
+        compared_at: rows::time(row.number(3)?)?,
         clean_since: row.optional_number(4)?.map(rows::time).transpose()?,
         differences: serde_json::from_str(&differences).map_err(|_quotes| damaged("ams_clusters.differences"))?,
         entries: entries.remove(&id).unwrap_or_default(),

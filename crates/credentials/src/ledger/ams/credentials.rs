@@ -100,7 +100,7 @@ impl Ledger {
         rows.first().map(import_pass).transpose()
     }
 
-    /// Reads the credentials of AMS of these users that an import has seen, or one after it that has not read all (it may be at
+    /// Reads the credentials of AMS of these users that an import contained, or one after it that has not read all (it may be at
     /// work, or dead), and that are not deleted.
     pub async fn ams_of_users(&self, pass: i64, usernames: &[String]) -> Result<Vec<AmsCredential>, LedgerError> {
         let mut parameters = Parameters::default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use credentials::server::{OpenError, open_existing};
-use credentials::settings::{Plan, RegistryPlan};
+use credentials::settings::{Checked, CheckedRegistry};
 use daemon::environment::Environment;
 use daemon::log::causes;
 use daemon::retry::Budget;
@@ -20,20 +20,20 @@ use super::{CHECK_TIMEOUT, answer};
 use crate::doctor::facts::{ApiAccess, CredentialsFacts, LedgerFacts, Refusal, RegistryFacts};
 
 /// Observes API, ledger and registries as the service uses them.
-pub async fn credentials(plan: &Plan, environment: &impl Environment) -> CredentialsFacts {
-    let registries = join_all(plan.registries.iter().map(registry));
+pub async fn credentials(checked: &Checked, environment: &impl Environment) -> CredentialsFacts {
+    let registries = join_all(checked.registries.iter().map(registry));
     let ledger = async {
-        match timeout(CHECK_TIMEOUT, ledger(plan, environment)).await {
+        match timeout(CHECK_TIMEOUT, ledger(checked, environment)).await {
             Ok(ledger) => ledger,
             Err(_elapsed) => Err("the database does not answer in time".to_owned()),
         }
     };
-    let (api, ledger, registries) = tokio::join!(api(plan), ledger, registries);
+    let (api, ledger, registries) = tokio::join!(api(checked), ledger, registries);
     CredentialsFacts { api, ledger, registries }
 }
 
-async fn api(plan: &Plan) -> Result<ApiAccess, String> {
-    let client = Client::new(plan.client.clone()).map_err(|error| causes(&error))?;
+async fn api(checked: &Checked) -> Result<ApiAccess, String> {
+    let client = Client::new(checked.client.clone()).map_err(|error| causes(&error))?;
     let budget = Budget::new(CHECK_TIMEOUT, CancellationToken::new());
     let calls = client.within(&budget);
     let absent = format!("doctor-{}", Timestamp::now().as_nanosecond());
@@ -52,8 +52,8 @@ async fn api(plan: &Plan) -> Result<ApiAccess, String> {
 }
 
 /// Reads which keys the passwords of the ledger need.
-async fn ledger(plan: &Plan, environment: &impl Environment) -> Result<LedgerFacts, String> {
-    let ledger = match open_existing(plan, environment).await {
+async fn ledger(checked: &Checked, environment: &impl Environment) -> Result<LedgerFacts, String> {
+    let ledger = match open_existing(checked, environment).await {
         Ok(ledger) => ledger,
         Err(OpenError::Outdated) => return Ok(LedgerFacts::default()),
         Err(error) => return Err(causes(&error)),
@@ -67,10 +67,10 @@ async fn ledger(plan: &Plan, environment: &impl Environment) -> Result<LedgerFac
 }
 
 /// Looks an account up that need not exist: the registry answers to those only that may read its accounts.
-async fn registry(planned: &RegistryPlan) -> RegistryFacts {
-    let (name, kind) = (planned.name.to_string(), planned.kind);
-    let any = AccountName::random(&planned.prefix, 0);
-    let found = match planned.connect() {
+async fn registry(configured: &CheckedRegistry) -> RegistryFacts {
+    let (name, kind) = (configured.name.to_string(), configured.kind);
+    let any = AccountName::random(&configured.prefix, 0);
+    let found = match configured.connect() {
         Ok(served) => timeout(CHECK_TIMEOUT, served.registry.find(&any)).await.unwrap_or_else(|_elapsed| {
             Err(AccountError::new(Operation::Find, served.registry.login(&any), ErrorKind::TimedOut))
         }),
