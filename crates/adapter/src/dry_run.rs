@@ -59,11 +59,7 @@ pub fn dry_run(
         Some(Err(problem)) => return Err(DryRunError::Event(problem.to_owned())),
     };
     let view = View::of(resource);
-    let last_report = view.adapter(&config.adapter).and_then(|report| {
-        let mut item = report.clone();
-        item.as_object_mut()?.insert("adapter".to_owned(), json!(config.adapter));
-        serde_json::from_value(item).ok()
-    });
+    let last_report = view.report(&config.adapter).and_then(|report| report.to_report(&config.adapter));
     let facts = Facts {
         resource,
         view: &view,

@@ -104,8 +104,8 @@ async fn heartbeats(calls: &Calls<'_>, reports: &[Report], dependencies: &[Strin
     // Who may read one cluster need not be allowed to list them.
     let listed = calls.list("clusters", &query).await.map(|page| page.items).unwrap_or_default();
     let newest = |adapter: &str| {
-        let reports = listed.iter().filter_map(|cluster| cluster.status.adapters.as_ref()?.get(adapter));
-        reports.filter_map(|report| report.get("last_report_time")?.as_str()?.parse().ok()).max()
+        let reports = listed.iter().flat_map(|cluster| cluster.status.reports());
+        reports.filter(|(name, _)| *name == adapter).filter_map(|(_, report)| report.time()).max()
     };
     let silent = |adapter: &str| Heartbeat {
         adapter: adapter.to_owned(),

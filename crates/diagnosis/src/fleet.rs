@@ -3,8 +3,8 @@
 use adapter::Plan;
 use adapter::decide::unmet;
 use fleet_model::condition::known_time;
-use fleet_model::names;
-use hyperfleet_client::{Generation, Report, Resource, View};
+use fleet_model::{copy, names};
+use hyperfleet_client::{Generation, Report, ReportView, Resource, View};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl Judge {
     /// Returns since when nothing is missing for the cluster without a report of that; `None` if it may still come.
     fn stalled_since(&self, cluster: &Resource, view: &View) -> Option<Timestamp> {
         let plan = self.plan.as_ref()?;
-        let reports: Vec<Report> = view.adapters().filter_map(|(name, report)| report_of(name, report)).collect();
+        let reports: Vec<Report> = view.reports().filter_map(|(name, report)| report.to_report(name)).collect();
         let own = reports.iter().find(|report| report.adapter == names::ADAPTER);
         let heartbeats: Vec<Heartbeat> = reports.iter().map(Heartbeat::of).collect();
         let since = unreported_since(cluster, own, &heartbeats)?;
@@ -111,36 +111,26 @@ impl Judge {
     }
 }
 
-/// Returns an adapter's report in the API's view of a cluster.
-fn report_of(adapter: &str, report: &Value) -> Option<Report> {
-    let mut report = report.as_object()?.clone();
-    report.insert("adapter".to_owned(), Value::from(adapter));
-    serde_json::from_value(Value::Object(report)).ok()
-}
-
 // === impl Row ===
 
 impl Row {
     /// The row of a cluster.
     pub fn of(cluster: &Resource, judge: &Judge) -> Self {
         let view = View::of(cluster);
-        let report = view.adapter(names::ADAPTER);
-        let condition = report.and_then(|report| {
-            let conditions = report.get("conditions")?.as_array()?;
-            conditions.iter().find(|condition| condition.get("type") == Some(&Value::from("Available")))
-        });
+        let report = view.report(names::ADAPTER);
+        let condition = report.and_then(|report| report.condition(names::condition::AVAILABLE));
         let of_condition = |name: &str| Some(condition?.get(name)?.as_str()?.to_owned());
         Self {
             cluster: cluster.id.clone(),
             name: cluster.name.clone(),
             generation: cluster.generation,
-            available: report.and_then(|report| Some(report.get("available")?.as_str()?.to_owned())),
-            reported_generation: report.and_then(|report| report.get("observed_generation")?.as_i64()?.try_into().ok()),
+            available: report.and_then(|report| Some(report.available()?.to_owned())),
+            reported_generation: report.and_then(ReportView::generation),
             reason: of_condition("reason"),
             since: of_condition("last_transition_time"),
-            version: report.and_then(|report| number(report.pointer("/data/secretVersion")?)),
+            version: report.and_then(|report| number(report.data()?.get(copy::VERSION)?)),
             reported_time: report
-                .and_then(|report| report_of(names::ADAPTER, report))
+                .and_then(|report| report.to_report(names::ADAPTER))
                 .and_then(|report| known_time(report.last_report_time)),
             stalled_since: judge.stalled_since(cluster, &view),
             deleting: cluster.is_deleting(),

@@ -79,13 +79,11 @@ fn add(grouping: &mut Grouping, cluster: &Resource, kind: &str) {
 /// Returns the condition `Available` of the adapter's report.
 fn reported(cluster: &Resource) -> Option<Condition> {
     let view = View::of(cluster);
-    let report = view.adapter(names::ADAPTER)?;
-    let conditions = report.get("conditions")?.as_array()?;
-    let available =
-        conditions.iter().find(|one| one.get("type").is_some_and(|kind| kind == names::condition::AVAILABLE))?;
+    let report = view.report(names::ADAPTER)?;
+    let available = report.condition(names::condition::AVAILABLE)?;
     let mut condition: Condition = serde_json::from_value(available.clone()).ok()?;
-    condition.observed_generation = serde_json::from_value(report.get("observed_generation")?.clone()).ok()?;
-    if let Some(time) = report.get("last_report_time").and_then(|time| time.as_str()?.parse().ok()) {
+    condition.observed_generation = report.generation()?;
+    if let Some(time) = report.time() {
         condition.last_updated_time = time;
     }
     Some(condition)

@@ -10,6 +10,7 @@ mod tests;
 
 use std::sync::{Mutex, PoisonError};
 
+use fleet_model::Generation;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -70,7 +71,7 @@ pub struct Record {
     /// The creation time of the resource.
     pub incarnation: String,
     /// The generation of the resource.
-    pub generation: i64,
+    pub generation: Generation,
 }
 
 /// The place of a record in its chain.
@@ -146,7 +147,7 @@ impl Record {
             kind: text(),
             id: text(),
             incarnation: text(),
-            generation: 0,
+            generation: Generation::NONE,
         }
     }
 }
@@ -202,7 +203,7 @@ fn covered_names() -> Vec<String> {
 
 fn log(record: &Record, link: &Link) {
     let Record { allowed, because, request_id, method, path, remote, issuer, subject, tenancy, kind, id, .. } = record;
-    let Record { incarnation, generation, .. } = record;
+    let (incarnation, generation) = (&record.incarnation, i64::from(record.generation));
     let Link { chain, sequence, previous, hash, .. } = link;
     let (operation, time) = (record.operation.as_str(), link.time.to_string());
     macro_rules! log {

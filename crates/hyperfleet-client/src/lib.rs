@@ -63,7 +63,7 @@ pub use probe::{ConnectionFault, Probe};
 pub use report::{NewCondition, NewReport, Reported};
 pub use secret::WithPullSecret;
 pub use settings::{BaseUrl, InvalidBaseUrl, ReportMethod, Settings, TokenSettings, WatchSettings};
-pub use view::View;
+pub use view::{ReportView, View};
 pub use watch::{Health, Watch, WatchEvent, WatchKind, WatchQuery};
 pub use wire::{FieldError, NewResource, Page, Problem, Reference, Resource, ResourceStatus, Tombstone};
 

@@ -1,11 +1,16 @@
 //! A resource as the specification's expressions know it: `spec`, `status.adapters`, `metadata`.
 
+mod report;
+
 use fleet_model::names::condition::SUCCESSFUL_SUFFIX;
 use serde_json::{Map, Value, json};
 
+use crate::Generation;
 use crate::wire::Resource;
 
-/// A resource as expressions see it. Its pull secret is in it only as a mark.
+pub use report::ReportView;
+
+/// A resource as expressions see it. Of its pull secret it has only the redacted placeholder.
 #[derive(Clone, PartialEq)]
 pub struct View {
     /// The whole resource.
@@ -14,6 +19,8 @@ pub struct View {
     pub status: Value,
     /// Its id, name, kind, labels, tenancy, generation and time of deletion.
     pub metadata: Value,
+    /// Its generation.
+    pub generation: Generation,
 }
 
 // === impl View ===
@@ -25,23 +32,24 @@ impl View {
             document: serde_json::to_value(resource).unwrap_or(Value::Null),
             status: status(resource),
             metadata: metadata(resource),
+            generation: resource.generation,
         }
     }
 
-    /// Returns the reports by adapter: members `available`, `data`, `observed_generation`, as far as the API has them.
-    pub fn adapters(&self) -> impl Iterator<Item = (&str, &Value)> {
+    /// Returns the reports by adapter.
+    pub fn reports(&self) -> impl Iterator<Item = (&str, ReportView<'_>)> {
         let adapters = self.status.get("adapters").and_then(Value::as_object);
-        adapters.into_iter().flatten().map(|(name, report)| (name.as_str(), report))
+        adapters.into_iter().flatten().map(|(name, report)| (name.as_str(), ReportView::of(report)))
     }
 
-    /// The report of an adapter.
-    pub fn adapter(&self, name: &str) -> Option<&Value> {
-        self.status.get("adapters")?.get(name)
+    /// Returns the report of an adapter.
+    pub fn report(&self, adapter: &str) -> Option<ReportView<'_>> {
+        self.status.get("adapters")?.get(adapter).map(ReportView::of)
     }
 
-    /// The generations that adapters have reported about.
+    /// Returns the generations that adapters have reported about.
     pub fn reported_generations(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.adapters().filter_map(|(name, report)| Some((name, report.get("observed_generation")?.as_u64()?)))
+        self.reports().filter_map(|(name, report)| Some((name, report.generation()?.get())))
     }
 }
 
@@ -107,7 +115,7 @@ mod tests {
         assert_eq!(view.reported_generations().collect::<Vec<_>>(), [("dns", 1)]);
         let condition = json!({"type": "LandingZoneSuccessful", "status": "False", "observed_generation": 2});
         let view = View::of(&resource(json!({"conditions": [condition]})));
-        assert_eq!(view.adapter("landing-zone").unwrap()["available"], "False");
-        assert_eq!(view.metadata["generation"], 2);
+        assert_eq!(view.report("landing-zone").unwrap().available(), Some("False"));
+        assert_eq!((view.generation, &view.metadata["generation"]), (Generation::from(2), &json!(2)));
     }
 }

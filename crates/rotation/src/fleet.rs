@@ -1,7 +1,7 @@
 //! Clusters of the fleet, as far as a rotation looks at them.
 
 use fleet_model::names;
-use hyperfleet_client::{Calls, Error, Generation, ListQuery, Resource, Status, View};
+use hyperfleet_client::{Calls, Error, Generation, ListQuery, ReportView, Resource, Status, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ impl Seen {
             is_deleting: cluster.is_deleting(),
             content: Content::of(&cluster.spec),
             project: cluster.spec.pointer("/gcp/projectId").and_then(Value::as_str).map(str::to_owned),
-            report: view.adapter(names::ADAPTER).map(SeenReport::of),
+            report: view.report(names::ADAPTER).map(SeenReport::of),
         }
     }
 
@@ -102,17 +102,12 @@ impl Content {
 // === impl SeenReport ===
 
 impl SeenReport {
-    fn of(report: &Value) -> Self {
-        let conditions = report.get("conditions").and_then(Value::as_array).into_iter().flatten();
-        let is_available =
-            |condition: &&Value| condition.get("type") == Some(&Value::from(names::condition::AVAILABLE));
-        let condition = conditions.into_iter().find(is_available);
+    fn of(report: ReportView<'_>) -> Self {
+        let condition = report.condition(names::condition::AVAILABLE);
         let text = |name: &str| condition.and_then(|condition| condition.get(name)?.as_str()).unwrap_or_default();
-        let generation = report.get("observed_generation").and_then(Value::as_i64);
-        let available = report.get("available").cloned().unwrap_or_default();
         Self {
-            generation: generation.and_then(|number| number.try_into().ok()).unwrap_or(Generation::NONE),
-            available: serde_json::from_value(available).unwrap_or(Status::Unknown),
+            generation: report.generation().unwrap_or(Generation::NONE),
+            available: report.available().and_then(Status::parse).unwrap_or(Status::Unknown),
             reason: text("reason").to_owned(),
             message: text("message").lines().next().unwrap_or_default().to_owned(),
         }

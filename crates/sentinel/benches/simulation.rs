@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-use hyperfleet_client::{Page, Resource};
+use hyperfleet_client::{Generation, Page, Resource};
 use sentinel::decide::{Facts, Policy, State};
 use sentinel::fleet::{Due, Fleet, ObservedBy};
 use sentinel::message_data::Template;
@@ -115,7 +115,7 @@ enum Step {
     Change(usize),
     Create,
     Delete(usize),
-    Report { cluster: usize, adapter: usize, generation: i64, works: bool },
+    Report { cluster: usize, adapter: usize, generation: Generation, works: bool },
     Observed { cluster: usize },
     Confirmed { flight: usize },
     Relisted,
@@ -164,7 +164,7 @@ fn end_of(outages: &[(i64, i64)], now: i64) -> Option<i64> {
 
 impl Day {
     fn new() -> Self {
-        let settled = State { generation: 1, available: ALL, ..State::default() };
+        let settled = State { generation: Generation::FIRST, available: ALL, ..State::default() };
         let cluster =
             Cluster { state: settled, changed: START - DAY, busy: 0, is_gone: false, open_since: START - DAY };
         let mut day = Self {
@@ -243,7 +243,7 @@ impl Day {
             Step::Change(cluster) => self.change(cluster, false),
             Step::Delete(cluster) => self.change(cluster, true),
             Step::Create => {
-                let state = State { generation: 1, ..State::default() };
+                let state = State { generation: Generation::FIRST, ..State::default() };
                 let cluster = Cluster { state, changed: self.now, busy: 0, is_gone: false, open_since: self.now };
                 self.clusters.push(cluster);
                 self.published_states.push(None);
@@ -286,7 +286,7 @@ impl Day {
         if one.state.available == ALL {
             one.open_since = now;
         }
-        one.state = State { generation: one.state.generation + 1, is_deleting, ..State::default() };
+        one.state = State { generation: one.state.generation.next(), is_deleting, ..State::default() };
         (one.changed, one.busy) = (now, 0);
         self.notify_sentinel(cluster);
     }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use daemon::backoff::Backoff;
+use fleet_model::Generation;
 
 use crate::moment::Moment;
 use crate::reason::Reason;
@@ -16,7 +17,7 @@ use crate::resync_slot;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The generation of the desired state.
-    pub generation: i64,
+    pub generation: Generation,
     /// True if the resource is being deleted.
     pub is_deleting: bool,
     /// The adapters that are available at this generation.

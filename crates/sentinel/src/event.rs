@@ -2,6 +2,7 @@
 
 use daemon::log::SPANS;
 use daemon::traces;
+use fleet_model::Generation;
 use fleet_model::names::trace::{GENERATION, MESSAGE, OPERATION, PUBLISH, REASON, RESOURCE_ID, RESOURCE_TYPE, TOPIC};
 use jiff::Timestamp;
 use message_broker::Event;
@@ -45,7 +46,7 @@ pub fn traced(event: &mut Event, due: &Due, resource_type: &str, topic: &str) ->
         { MESSAGE } = event.id,
         { RESOURCE_TYPE } = resource_type,
         { RESOURCE_ID } = &*due.id,
-        { GENERATION } = due.state.generation,
+        { GENERATION } = i64::from(due.state.generation),
         { REASON } = due.reason.as_str(),
     );
     let change = due.content.trace.as_ref();
@@ -78,7 +79,7 @@ impl EventType {
         match self {
             Self::Reconcile => format!("com.redhat.hyperfleet.{kind}.reconcile"),
             Self::Specification if state.is_deleting => format!("{kind}.delete"),
-            Self::Specification if state.generation <= 1 => format!("{kind}.create"),
+            Self::Specification if state.generation <= Generation::FIRST => format!("{kind}.create"),
             Self::Specification => format!("{kind}.update"),
         }
     }
@@ -111,18 +112,24 @@ mod tests {
     #[case(EventType::Specification, 3, true, "nodepool.delete")]
     fn types_are_named(
         #[case] form: EventType,
-        #[case] generation: i64,
+        #[case] generation: u32,
         #[case] is_deleting: bool,
         #[case] name: &str,
     ) {
-        assert_eq!(form.name("NodePool", &State { generation, is_deleting, ..State::default() }), name);
+        let state = State { generation: generation.into(), is_deleting, ..State::default() };
+        assert_eq!(form.name("NodePool", &state), name);
     }
 
     #[test]
     fn an_event_has_hyperfleets_form() {
         let projector = Projector::new(&BTreeMap::new(), Template::default());
         let now = "2026-02-03T04:05:06Z".parse().unwrap();
-        let mut event = event(&due(State { generation: 1, ..State::default() }), EventType::Reconcile, &projector, now);
+        let mut event = event(
+            &due(State { generation: Generation::FIRST, ..State::default() }),
+            EventType::Reconcile,
+            &projector,
+            now,
+        );
         event.id = "0197".to_owned();
         let body = String::from_utf8(event.encode(Format::Structured).body).unwrap();
         assert_eq!(
@@ -153,7 +160,7 @@ mod tests {
         let rules = [("dns", "true"), ("pullsecret", "true")];
         let rules = rules.map(|(name, rule)| (name.to_owned(), Precondition::parse(rule).unwrap())).into();
         let projector = Projector::new(&rules, Template::default());
-        let due = due(State { generation: 1, met: 2, ..State::default() });
+        let due = due(State { generation: Generation::FIRST, met: 2, ..State::default() });
         let event = event(&due, EventType::Reconcile, &projector, Timestamp::UNIX_EPOCH);
         assert_eq!(event.extensions.get(ADDRESSEES).map(String::as_str), Some("pullsecret"));
     }

@@ -24,7 +24,7 @@
 //!     resync: Duration::from_mins(30),
 //!     is_conditional: false,
 //! };
-//! let state = State { generation: 1, ..State::default() };
+//! let state = State { generation: 1.into(), ..State::default() };
 //! let facts = Facts { state, reconciled: Some(false), changed: None, is_inherited: true };
 //! let decision = decide(&facts, None, 0, &policy, Moment(0));
 //! assert_eq!(decision.reason, sentinel::Reason::New);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use fleet_model::names;
 use hyperfleet_client::{Resource, Status, TraceContext, View, known_time};
 use precondition::{AdapterFacts, Context, Evaluation, Outcome, Precondition};
-use serde_json::{Map, Value};
 
 use crate::decide::{Facts, State};
 use crate::message_data::Template;
@@ -60,7 +59,7 @@ impl Projector {
         let met = evaluations.iter().enumerate().filter(|(_, (_, evaluation))| evaluation.outcome == Outcome::Met);
         let met = met.fold(0, |met, (bit, _)| met | 1 << bit);
         let state = State {
-            generation: resource.generation.into(),
+            generation: resource.generation,
             is_deleting: resource.is_deleting(),
             available: self.available(resource),
             met,
@@ -110,18 +109,16 @@ impl Projector {
     /// Returns the adapters that are available at the current generation. Reports about older generations do not count.
     fn available(&mut self, resource: &Resource) -> u64 {
         let mut bits = 0;
-        for (name, report) in resource.status.adapters.iter().flatten() {
-            let generation = report.get("observed_generation").and_then(Value::as_i64);
-            if report.get("available").and_then(Value::as_str) == Some("True")
-                && generation.is_none_or(|generation| generation >= i64::from(resource.generation))
-            {
+        for (name, report) in resource.status.reports() {
+            let is_current = report.generation().is_none_or(|generation| generation >= resource.generation);
+            if report.is_available() && is_current {
                 bits |= self.bit(name);
             }
         }
         if resource.status.adapters.is_none() {
             // HyperFleet's own server has no view of adapters, but one condition per adapter.
             for condition in &resource.status.conditions {
-                if let Some(name) = condition.kind.strip_suffix(SUCCESSFUL)
+                if let Some(name) = condition.kind.strip_suffix(names::condition::SUCCESSFUL_SUFFIX)
                     && condition.status == Status::True
                     && condition.observed_generation.known().is_none_or(|generation| generation >= resource.generation)
                 {
@@ -142,9 +139,6 @@ impl Projector {
     }
 }
 
-/// The suffix of the type of an adapter's own condition.
-const SUCCESSFUL: &str = "Successful";
-
 fn reconciled(resource: &Resource) -> Option<bool> {
     let condition = resource.condition(names::condition::RECONCILED)?;
     let is_present = condition.observed_generation.known().is_none_or(|generation| generation >= resource.generation);
@@ -154,17 +148,15 @@ fn reconciled(resource: &Resource) -> Option<bool> {
 /// Returns the time of the last change or report.
 fn changed(resource: &Resource) -> Option<Moment> {
     let own = [resource.created_time, resource.updated_time, resource.deleted_time].into_iter().flatten();
-    let reported =
-        resource.status.adapters.iter().flat_map(Map::values).filter_map(|report| {
-            report.get("last_report_time").and_then(Value::as_str).and_then(|time| time.parse().ok())
-        });
+    let reported = resource.status.reports().filter_map(|(_, report)| report.time());
     let concluded = resource.status.conditions.iter().filter_map(|condition| known_time(condition.last_updated_time));
     own.chain(reported).chain(concluded).max().map(Moment::at)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use rstest::rstest;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -201,6 +193,17 @@ mod tests {
         assert_eq!(today.facts.state.available.count_ones(), 2);
         assert_eq!(today.facts.reconciled, Some(false), "a condition of another generation does not count");
         assert_eq!(today.facts.changed, Some(Moment::at("2026-01-03T00:00:00Z".parse().unwrap())));
+    }
+
+    #[rstest]
+    #[case::absent(json!({}), 1)]
+    #[case::a_text(json!({"observed_generation": "3"}), 1)]
+    #[case::negative(json!({"observed_generation": -1}), 1)]
+    #[case::older(json!({"observed_generation": 0}), 0)]
+    fn a_report_without_a_generation_counts_for_the_present_one(#[case] mut report: Value, #[case] available: u64) {
+        report["available"] = json!("True");
+        let observed = projector(&[]).project(&resource(&json!({"adapters": {"dns": report}})));
+        assert_eq!(observed.facts.state.available, available);
     }
 
     #[test]

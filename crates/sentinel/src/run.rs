@@ -206,7 +206,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
         let (id, reason) = (&*due.id, due.reason.as_str());
         match result {
             Ok(()) => {
-                let generation = due.state.generation;
+                let generation = i64::from(due.state.generation);
                 tracing::info!(
                     operation = "publish",
                     resource_id = id,

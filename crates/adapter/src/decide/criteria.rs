@@ -1,9 +1,8 @@
 //! Evaluates the preconditions and dependencies of a run.
 
 use fleet_model::names;
-use hyperfleet_client::View;
+use hyperfleet_client::{Generation, ReportView, Status, View};
 use precondition::{AdapterFacts, Context, Outcome};
-use serde_json::Value;
 
 use crate::config::Plan as Config;
 
@@ -18,13 +17,12 @@ pub struct Unmet {
 
 /// Returns the preconditions and dependencies that a resource does not meet; empty if it is ready for a run.
 pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
-    let generation = view.metadata.get("generation").and_then(Value::as_u64).unwrap_or_default();
     let reported = view.reported_generations();
     let adapters = reported.map(|(name, reported_generation)| (name, AdapterFacts { reported_generation }));
     let context = Context::of(&view.document)
         .with_status(&view.status)
         .with_metadata(&view.metadata)
-        .at_generation(generation)
+        .at_generation(view.generation.get())
         .with_adapters(adapters);
     let conditions = config.preconditions.iter().filter_map(|precondition| {
         let evaluation = precondition.evaluate(&context);
@@ -36,21 +34,20 @@ pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
     });
     let store = config.stores.of(view).err().map(|line| Unmet { line, detail: None });
     let dependencies = config.dependencies.iter().filter_map(|adapter| {
-        let why = unavailable(view.adapter(adapter), generation)?;
+        let why = unavailable(view.report(adapter), view.generation)?;
         Some(Unmet { line: format!("waiting for {adapter}: {why}"), detail: None })
     });
     store.into_iter().chain(conditions).chain(dependencies).collect()
 }
 
 /// Returns the reason why an adapter is not available. A report about an older generation that says `True` still counts.
-fn unavailable(report: Option<&Value>, generation: u64) -> Option<String> {
+fn unavailable(report: Option<ReportView<'_>>, generation: Generation) -> Option<String> {
     let Some(report) = report else { return Some(format!("not reported yet at generation {generation}")) };
-    let available = report.get("available").and_then(Value::as_str).unwrap_or("Unknown");
-    if available == "True" {
+    if report.is_available() {
         return None;
     }
-    let reported = report.get("observed_generation").and_then(Value::as_u64);
-    if let Some(reported) = reported.filter(|reported| *reported < generation) {
+    let available = report.available().unwrap_or(Status::Unknown.as_str());
+    if let Some(reported) = report.generation().filter(|reported| *reported < generation) {
         return Some(format!("not reported yet at generation {generation}, and {available} at generation {reported}"));
     }
     Some(match reason(report) {
@@ -59,10 +56,7 @@ fn unavailable(report: Option<&Value>, generation: u64) -> Option<String> {
     })
 }
 
-fn reason(report: &Value) -> Option<&str> {
-    let conditions = report.get("conditions")?.as_array()?;
-    let available = conditions
-        .iter()
-        .find(|condition| condition.get("type").is_some_and(|kind| kind == names::condition::AVAILABLE))?;
+fn reason(report: ReportView<'_>) -> Option<&str> {
+    let available = report.condition(names::condition::AVAILABLE)?;
     available.get("reason")?.as_str().filter(|reason| !reason.is_empty())
 }

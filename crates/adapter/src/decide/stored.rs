@@ -1,7 +1,7 @@
 //! Compares a stored pull secret with what the adapter has reported about it.
 
 use fleet_model::{ClusterId, Generation, Owner, StoredCopy, copy, names};
-use hyperfleet_client::{Resource, View};
+use hyperfleet_client::{ReportView, Resource, View};
 use jiff::{SignedDuration, Timestamp};
 use secret_store::{Location, Metadata, ProjectId, SecretId, VersionNumber, VersionState, VersionSummary};
 use serde_json::{Map, Value};
@@ -78,7 +78,7 @@ impl Reported {
     /// run.
     pub fn of(resource: &Resource, adapter: &str, now: Timestamp, settle: SignedDuration) -> Vec<Self> {
         let view = View::of(resource);
-        let data = view.adapter(adapter).and_then(|report| settled_data(resource, report, now, settle));
+        let data = view.report(adapter).and_then(|report| settled_data(resource, report, now, settle));
         let Some(data) = data else { return Vec::new() };
         let first = StoredCopy::written(data).and_then(|copy| Self::in_data(resource, copy, data));
         let mirror =
@@ -170,17 +170,15 @@ impl Reported {
 /// Returns the data of a report that says that the pull secret is available for the current generation, and has been for `settle`.
 fn settled_data<'a>(
     resource: &Resource,
-    report: &'a Value,
+    report: ReportView<'a>,
     now: Timestamp,
     settle: SignedDuration,
 ) -> Option<&'a Map<String, Value>> {
-    let is_current =
-        report.get("available")? == "True" && report.get("observed_generation")?.as_u64()? >= resource.generation.get();
-    let conditions = report.get("conditions")?.as_array()?;
-    let available = conditions.iter().find(|it| it.get("type").is_some_and(|it| it == names::condition::AVAILABLE));
-    let since: Timestamp = available?.get("last_transition_time")?.as_str()?.parse().ok()?;
+    let is_current = report.is_available() && report.generation()? >= resource.generation;
+    let available = report.condition(names::condition::AVAILABLE)?;
+    let since: Timestamp = available.get("last_transition_time")?.as_str()?.parse().ok()?;
     let is_settled = is_current && !resource.is_deleting() && now.duration_since(since) >= settle;
-    report.get("data").filter(|_| is_settled)?.as_object()
+    report.data().filter(|_| is_settled)
 }
 
 #[cfg(test)]

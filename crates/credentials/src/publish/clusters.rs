@@ -128,11 +128,9 @@ fn has_none(spec: &Value) -> bool {
 /// Returns the source of the evidence that the adapter has the pull secret of that generation available, or of a later one.
 fn report(cluster: &Resource, generation: Generation) -> Option<String> {
     let view = View::of(cluster);
-    let report = view.adapter(names::ADAPTER)?;
-    let observed = report.get("observed_generation").and_then(Value::as_i64)?;
-    let observed = Generation::try_from(observed).ok()?.known()?;
-    let is_available = report.get("available").and_then(Value::as_str) == Some("True");
-    let proves = is_available && generation.known().is_some_and(|generation| observed >= generation);
+    let report = view.report(names::ADAPTER)?;
+    let observed = report.generation()?.known()?;
+    let proves = report.is_available() && generation.known().is_some_and(|generation| observed >= generation);
     proves.then(|| format!("report of adapter {} about generation {observed}", names::ADAPTER))
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use fleet_model::Generation;
+
 use crate::audit::{Chain, Operation, Record};
 use crate::resource::Resource;
 use crate::service::Caller;
@@ -71,7 +73,7 @@ impl<'a> Call<'a> {
             kind: resource.map(|resource| resource.kind.clone()).unwrap_or_default(),
             id: resource.map(|resource| resource.id.clone()).unwrap_or_default(),
             incarnation: resource.map(|resource| resource.created_time.to_string()).unwrap_or_default(),
-            generation: resource.map_or(0, |resource| resource.generation.into()),
+            generation: resource.map_or(Generation::NONE, |resource| resource.generation),
         });
     }
 }

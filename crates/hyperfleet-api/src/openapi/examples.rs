@@ -1,5 +1,6 @@
 //! Example requests; a test sends each of them.
 
+use fleet_model::names::condition::{APPLIED, AVAILABLE, HEALTH};
 use serde_json::{Map, Value, json};
 
 use super::superset::beyond;
@@ -50,9 +51,9 @@ pub(super) fn patch() -> Value {
 pub(super) fn report() -> Value {
     let condition = |kind: &str, reason: &str, message: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": message });
     let conditions = [
-        condition("Available", "AllRecordsCreated", "All DNS records created and verified"),
-        condition("Applied", "JobLaunched", "DNS Job created successfully"),
-        condition("Health", "NoErrors", "DNS adapter executed without errors"),
+        condition(AVAILABLE, "AllRecordsCreated", "All DNS records created and verified"),
+        condition(APPLIED, "JobLaunched", "DNS Job created successfully"),
+        condition(HEALTH, "NoErrors", "DNS adapter executed without errors"),
     ];
     let data = json!({ "recordsCreated": ["api.cluster.example.com", "*.apps.cluster.example.com"] });
     let current = json!({

@@ -1,5 +1,6 @@
 //! The schemas of request bodies, with the rules that the server checks.
 
+use fleet_model::names::condition::{APPLIED, AVAILABLE, HEALTH};
 use serde_json::{Map, Value, json};
 
 use super::reference::schema;
@@ -223,7 +224,7 @@ fn report() -> Value {
         let description = format!("An older name of `{name}`; ignored if that is given.");
         beyond(json!({ "description": description, "deprecated": true }))
     };
-    let mandatory = ["Available", "Applied", "Health"];
+    let mandatory = [AVAILABLE, APPLIED, HEALTH];
     let contains = mandatory.map(|kind| {
         json!({ "contains": { "type": "object", "required": ["type"], "properties": { "type": { "const": kind } } } })
     });

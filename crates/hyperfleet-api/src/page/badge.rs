@@ -1,6 +1,6 @@
 //! States as badges: a symbol and a word, so that no reader depends on the colour.
 
-use fleet_model::names::condition::RECONCILED;
+use fleet_model::names::condition::{AVAILABLE, FINALIZED, RECONCILED};
 use fleet_model::{Condition, Report, Status};
 use maud::{Markup, html};
 
@@ -69,9 +69,9 @@ impl Badge {
         let explanation = report.filter(|_| badge.tone != Tone::Good).and_then(|report| {
             if report.observed_generation != resource.generation {
                 let (observed, current) = (report.observed_generation, resource.generation);
-                return Some(format!("{observed} of {current}, was {}", report.status("Available").as_str()));
+                return Some(format!("{observed} of {current}, was {}", report.status(AVAILABLE).as_str()));
             }
-            report.condition("Available")?.reason.clone()
+            report.condition(AVAILABLE)?.reason.clone()
         });
         (badge, explanation)
     }
@@ -83,10 +83,10 @@ impl Badge {
             return Self::new(Tone::Unknown, "↺", "stale");
         }
         if !resource.is_terminating() {
-            return Self::status(report.status("Available"));
+            return Self::status(report.status(AVAILABLE));
         }
-        match report.status("Finalized") {
-            Status::True => Self::new(Tone::Good, "✓", "Finalized"),
+        match report.status(FINALIZED) {
+            Status::True => Self::new(Tone::Good, "✓", FINALIZED),
             _ => Self::new(Tone::Bad, "✗", "not finalized"),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet_model::condition::known_time;
+use fleet_model::names::condition::AVAILABLE;
 use fleet_model::{Condition, Report, Status, Transition, names};
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -112,7 +113,7 @@ fn reports(resource: &Resource, required: &[String], now: Timestamp) -> Markup {
     for (name, required) in &adapters {
         let report = resource.state.reports.get(*name);
         let badge = Badge::adapter(resource, report);
-        let available = report.and_then(|report| report.condition("Available"));
+        let available = report.and_then(|report| report.condition(AVAILABLE));
         table = table.row(
             if *required && badge.tone != Tone::Good { "row bad" } else { "row" },
             [

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::view::ReportView;
 use crate::{Condition, Generation, TraceContext};
 
 /// A cluster, a node pool, or whatever else the API serves.
@@ -139,6 +140,15 @@ impl fmt::Debug for Resource {
             .field("deleted_time", &self.deleted_time)
             .field("conditions", &self.status.conditions)
             .finish_non_exhaustive()
+    }
+}
+
+// === impl ResourceStatus ===
+
+impl ResourceStatus {
+    /// Returns the reports by adapter; none if the API has no view of them.
+    pub fn reports(&self) -> impl Iterator<Item = (&str, ReportView<'_>)> {
+        self.adapters.iter().flatten().map(|(name, report)| (name.as_str(), ReportView::of(report)))
     }
 }
 

@@ -17,12 +17,12 @@ const CONDITIONAL: Policy = Policy { is_conditional: true, ..POLICY };
 const DNS: u64 = 1;
 const VALIDATION: u64 = 2;
 
-fn state(generation: i64, available: u64) -> State {
-    State { generation, available, ..State::default() }
+fn state(generation: u32, available: u64) -> State {
+    State { generation: generation.into(), available, ..State::default() }
 }
 
-fn deleting(generation: i64) -> State {
-    State { generation, is_deleting: true, ..State::default() }
+fn deleting(generation: u32) -> State {
+    State { generation: generation.into(), is_deleting: true, ..State::default() }
 }
 
 fn facts(state: State, reconciled: Option<bool>) -> Facts {

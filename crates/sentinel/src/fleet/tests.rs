@@ -13,8 +13,8 @@ fn at(second: i64) -> Moment {
     Moment(1_800_000_000_000 + second * 1_000)
 }
 
-fn observation(generation: i64, reconciled: bool, changed: i64) -> Observation {
-    let state = State { generation, ..State::default() };
+fn observation(generation: u32, reconciled: bool, changed: i64) -> Observation {
+    let state = State { generation: generation.into(), ..State::default() };
     Observation {
         facts: Facts { state, reconciled: Some(reconciled), changed: Some(at(changed)), is_inherited: false },
         content: EventContent {

@@ -173,7 +173,7 @@ impl Plane {
     async fn until_not_met(&self, fits: impl Fn(&str) -> bool) {
         let is_so = |condition: &Value| {
             let text = |member: &str| condition[member].as_str().unwrap_or_default();
-            text("type") == "Available" && text("reason") == "PreconditionsNotMet" && fits(text("message"))
+            text("reason") == "PreconditionsNotMet" && fits(text("message"))
         };
         loop {
             let budget = budget();
@@ -182,9 +182,8 @@ impl Plane {
             while let Ok(Some(page)) = pages.next().await {
                 for resource in page {
                     let view = View::of(&resource);
-                    let reported =
-                        view.adapter("pullsecret").and_then(|reported| reported["conditions"].as_array().cloned());
-                    count += usize::from(reported.is_some_and(|conditions| conditions.iter().any(is_so)));
+                    let available = view.report("pullsecret").and_then(|report| report.condition("Available"));
+                    count += usize::from(available.is_some_and(is_so));
                 }
             }
             if count == self.load.clusters {

@@ -191,17 +191,13 @@ fn misreported(life: &Life, resource: &Resource) -> Option<String> {
         return Some("a credential shows in its status".to_owned());
     }
     let view = View::of(resource);
-    let Some(reported) = view.adapter("pullsecret") else { return Some("nothing was reported".to_owned()) };
-    let conditions = reported["conditions"].as_array().cloned().unwrap_or_default();
-    let available = conditions.iter().find(|condition| condition["type"] == "Available");
+    let Some(report) = view.report("pullsecret") else { return Some("nothing was reported".to_owned()) };
+    let available = report.condition("Available");
     let is_true = available.is_some_and(|available| available["status"] == "True");
-    if !is_true || reported["observed_generation"] != json!(life.generation) {
-        return Some(format!(
-            "at generation {} of {}: {available:?}",
-            reported["observed_generation"], life.generation
-        ));
+    if !is_true || report.generation() != Some(life.generation) {
+        return Some(format!("at generation {:?} of {}: {available:?}", report.generation(), life.generation));
     }
-    let data = &reported["data"];
+    let data = json!(report.data());
     let name = format!("hyperfleet-{}-pull-secret", resource.id);
     let right = json!([name, life.project, MANAGEMENT]);
     let is_right = json!([data["secretName"], data["gcpProject"], data["namespace"]]) == right
