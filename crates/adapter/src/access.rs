@@ -8,7 +8,7 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes::{Cluster, ErrorKind, KubernetesError, Object, SecretKey};
 
-use crate::config::{Account, Plan as Config};
+use crate::config::{Account, Checked};
 
 /// The rights of an account on the Secret.
 struct Grant<'a> {
@@ -19,7 +19,7 @@ struct Grant<'a> {
 
 /// Grants access to the Secret, unless it was granted before.
 pub async fn grant(
-    config: &Config,
+    config: &Checked,
     cluster: &Cluster,
     id: &str,
     secret: &SecretKey,
@@ -59,7 +59,7 @@ pub async fn grant(
 
 /// Withdraws the access that [`grant`] has granted.
 pub async fn revoke(
-    config: &Config,
+    config: &Checked,
     cluster: &Cluster,
     secret: &SecretKey,
     jobs: &Account,
@@ -74,7 +74,7 @@ pub async fn revoke(
 }
 
 impl Grant<'_> {
-    fn metadata(&self, config: &Config, id: &str) -> ObjectMeta {
+    fn metadata(&self, config: &Checked, id: &str) -> ObjectMeta {
         let labels = [
             (names::LABEL_MANAGED_BY, names::MANAGED_BY),
             (names::LABEL_RUN_ADAPTER, config.adapter.as_str()),

@@ -10,7 +10,7 @@ use kubernetes::{
 use secrecy::{ExposeSecret as _, SecretSlice};
 
 use crate::access;
-use crate::config::{Account, Plan as Config};
+use crate::config::{Account, Checked};
 use crate::decide::{Action, Facts, InputState, Purpose, StartRun};
 use crate::manifest::{self, Trigger};
 use crate::observe::{Observed, input_key, is_managed};
@@ -20,7 +20,7 @@ use crate::reason::Reason;
 #[derive(Clone, Copy, Debug)]
 pub struct Executor<'a> {
     /// The adapter's configuration.
-    pub config: &'a Config,
+    pub config: &'a Checked,
     /// The Kubernetes cluster that Jobs run in.
     pub cluster: &'a Cluster,
     /// The observed state of the resource.
@@ -243,7 +243,7 @@ pub struct Leftovers {
 
 impl Leftovers {
     /// Observes them.
-    pub async fn find(config: &Config, cluster: &Cluster, id: &str) -> Result<Self, KubernetesError> {
+    pub async fn find(config: &Checked, cluster: &Cluster, id: &str) -> Result<Self, KubernetesError> {
         let jobs = cluster.jobs(&config.namespace, &manifest::selector(config, id)).await?;
         let input = match &config.input {
             Some(input) => managed_input(config, cluster, id, &input.key).await?,
@@ -261,7 +261,7 @@ impl Leftovers {
     ///
     /// The caller has made sure, after they were observed, that the API does not have the resource: they could otherwise
     /// belong to another one with its id, which was created meanwhile.
-    pub async fn remove(&self, config: &Config, cluster: &Cluster, id: &str) -> Result<(), KubernetesError> {
+    pub async fn remove(&self, config: &Checked, cluster: &Cluster, id: &str) -> Result<(), KubernetesError> {
         for job in self.jobs.iter().filter(|job| !job.is_terminating) {
             cluster.delete_job(&config.namespace, job).await?;
         }
@@ -274,7 +274,7 @@ impl Leftovers {
 
 /// Returns the input of a resource's runs; `None` if there is none, or an unmanaged Secret has its name.
 async fn managed_input(
-    config: &Config,
+    config: &Checked,
     cluster: &Cluster,
     id: &str,
     key: &str,
@@ -296,7 +296,7 @@ fn is_permanent(error: &KubernetesError) -> bool {
     !error.is_transient() && !may_pass
 }
 
-fn hint(error: &KubernetesError, config: &Config) -> Option<String> {
+fn hint(error: &KubernetesError, config: &Checked) -> Option<String> {
     match error.kind {
         ErrorKind::Forbidden => Some(format!(
             "allow the adapter's service account that verb in namespace {} (Role, RoleBinding)",

@@ -37,14 +37,14 @@ pub use shape::{
     Api, Config, Criteria, Destination, Expression, Input, JobTemplate, Kubernetes, Limits, Metadata, Method, Output,
     Resources, Retry, ServiceAccount, Spec, StoreCheck,
 };
-pub use stores::{AwsPlan, StorePlan, StorePlans, VaultPlan};
+pub use stores::{AwsPlace, JobStore, JobStores, VaultPlace};
 
 /// The files that are searched for the configuration if neither flag nor variable names one.
 pub const SEARCHED: &[&str] = &["/etc/hyperfleet/adapter.yaml", "/etc/hyperfleet/config.yaml"];
 
 /// The configuration, completed and checked: what an adapter is made of.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Checked {
     /// The adapter's type, by which the API knows its reports.
     pub adapter: String,
     /// The adapter's name, in Events and in its User-Agent.
@@ -74,28 +74,28 @@ pub struct Plan {
     /// The Secret that a run reads, if any.
     pub input: Option<Input>,
     /// The Secret that a run leaves behind, watched for drift, if any.
-    pub output: Option<OutputPlan>,
+    pub output: Option<OutputSecret>,
     /// The adapter's own service account, if it grants access to that Secret.
     pub account: Option<Account>,
     /// True if the adapter's runs store pull secrets, whose copies are recorded before they are written.
     pub tracks_copies: bool,
     /// The secret stores of the runs.
-    pub stores: StorePlans,
+    pub stores: JobStores,
     /// The mirror of the runs.
-    pub mirror: Option<StorePlan>,
+    pub mirror: Option<JobStore>,
     /// The variable that names the project whose quota runs are counted against.
     pub project_variable: Option<String>,
     /// The quota.
     pub quota: Quota,
     /// The back-off of failed runs.
     pub retry: Retry,
-    /// The rest, as it was given.
-    pub config: Config,
+    /// The configuration that it was made of.
+    pub given: Config,
 }
 
 /// The Secret that a run leaves behind.
 #[derive(Clone, Debug)]
-pub struct OutputPlan {
+pub struct OutputSecret {
     /// Its namespace.
     pub namespace: ValueSource,
     /// Its name.
@@ -110,26 +110,26 @@ pub fn schema() -> serde_json::Value {
     schema
 }
 
-// === impl Plan ===
+// === impl Checked ===
 
-impl Plan {
-    /// Reads the configuration from flags, environment and file, completes it, and makes a plan of it.
+impl Checked {
+    /// Reads the configuration from flags, environment and file, completes it, and checks it.
     ///
     /// # Errors
     ///
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        searched(flags, environment)?.then(|config| config.completed().plan())
+        searched(flags, environment)?.then(|config| config.completed().check())
     }
 
-    /// Reads the configuration as [`Plan::load`] does, and returns the settings with their sources, before they are completed
+    /// Reads the configuration as [`Checked::load`] does, and returns the settings with their sources, before they are completed
     /// with what is built in for the adapter's type.
     ///
     /// # Errors
     ///
     /// Every fault, as a line for a message.
     pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
-        searched(flags, environment)?.dumped(|config| config.completed().plan())
+        searched(flags, environment)?.dumped(|config| config.completed().check())
     }
 
     /// Returns the variables of a run at this store and this mirror; `None` is a run without a store. Jobs of other adapters get all.
@@ -182,9 +182,9 @@ impl Config {
         self
     }
 
-    /// Checks the configuration; the error lists every fault.
-    pub fn plan(self) -> Result<Plan, Vec<String>> {
-        let checked = check::check(&self)?;
+    /// Checks the configuration as a whole; the error lists every fault.
+    pub fn check(self) -> Result<Checked, Vec<String>> {
+        let parsed = check::parse(&self)?;
         let Spec { criteria, hyperfleet_api, broker, job_template, limits, retry, .. } = &self.spec;
         let client = hyperfleet_client::Settings {
             attempt_timeout: hyperfleet_api.timeout,
@@ -200,7 +200,7 @@ impl Config {
                 Method::Put => ReportMethod::Put,
                 Method::Post => ReportMethod::Post,
             },
-            ..hyperfleet_client::Settings::new(checked.base_url)
+            ..hyperfleet_client::Settings::new(parsed.base_url)
         };
         let consume = Consume {
             concurrency: limits.concurrency.saturating_mul(2),
@@ -208,26 +208,26 @@ impl Config {
             backoff: Consume::default().backoff,
             ..Consume::default()
         };
-        Ok(Plan {
+        Ok(Checked {
             adapter: self.spec.adapter_type.clone(),
             name: self.metadata.name.clone(),
             resource_type: self.spec.resource_type.clone(),
             namespace: self.metadata.namespace.clone(),
             client,
-            subscription: checked.subscription,
+            subscription: parsed.subscription,
             consume,
-            preconditions: checked.preconditions,
+            preconditions: parsed.preconditions,
             dependencies: criteria.dependencies.clone().unwrap_or_default(),
             bindings: job_template.env.clone().unwrap_or_default(),
             args: job_template.args.clone().unwrap_or_default(),
             delete_args: job_template.delete_args.clone().filter(|args| !args.is_empty()),
-            image: checked.image,
+            image: parsed.image,
             input: self.spec.input.clone(),
-            output: self.spec.output.clone().map(|Output { namespace, name }| OutputPlan { namespace, name }),
-            account: checked.account,
+            output: self.spec.output.clone().map(|Output { namespace, name }| OutputSecret { namespace, name }),
+            account: parsed.account,
             tracks_copies: self.spec.adapter_type == builtin::PULL_SECRET && job_template.delete_args.is_some(),
-            stores: checked.stores.first,
-            mirror: checked.stores.mirror,
+            stores: parsed.stores.first,
+            mirror: parsed.stores.mirror,
             project_variable: limits.project_variable.clone(),
             quota: Quota {
                 writes_per_minute: limits.writes_per_minute,
@@ -235,7 +235,7 @@ impl Config {
                 runs_at_once: limits.runs_per_project,
             },
             retry: *retry,
-            config: self,
+            given: self,
         })
     }
 }

@@ -17,7 +17,7 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-use crate::config::Plan as Config;
+use crate::config::Checked;
 
 pub use apply::REPAIRS;
 pub use criteria::{Unmet, unmet};
@@ -27,7 +27,7 @@ pub use plan::{Action, Plan, PlannedCondition, StartRun};
 pub use stored::{FindingKind, Reported, StoreFinding};
 
 /// Decides the actions and the conditions for a resource.
-pub fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
+pub fn decide(config: &Checked, facts: &Facts<'_>) -> Plan {
     let (purpose, mut plan) = if facts.resource.is_deleting() {
         (Purpose::Delete, deletion::decide(config, facts))
     } else {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use message_broker::Event;
 use serde_json::{Value, json};
 
-use crate::config::Plan as Config;
+use crate::config::Checked;
 use crate::decide::{self, Action, Facts, OutputState, Plan, PullSecretSource};
 use crate::manifest::{self, Trigger};
 use crate::run::trigger;
@@ -46,7 +46,7 @@ pub enum DryRunError {
 
 /// Decides about a resource as it is in the file, without any Job; the last report is taken from the resource.
 pub fn dry_run(
-    config: &Config,
+    config: &Checked,
     event: Option<&Event>,
     resource: &Resource,
     now: Timestamp,

@@ -180,7 +180,7 @@ fn damaged_configurations_are_refused_with_a_reason_or_valid() {
     for seed in 0..all {
         let text = damaged_text(&mut Random::new(seed), CONFIGURATION);
         let read = Config::read(Some(text), BTreeMap::new(), &BTreeMap::<&str, &str>::new());
-        match read.and_then(Config::plan) {
+        match read.and_then(Config::check) {
             Ok(_) => valid += 1,
             Err(faults) => assert!(faults.iter().all(|fault| !fault.is_empty()) && !faults.is_empty(), "seed {seed}"),
         }

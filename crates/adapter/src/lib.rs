@@ -43,7 +43,7 @@ pub mod server;
 pub mod store;
 pub mod store_check;
 
-pub use config::{Config, Plan};
+pub use config::{Checked, Config};
 pub use reason::Reason;
 pub use server::{Adapter, Parts, StartError};
 pub use store::{Opened, StoreView, Stores, unopened};

@@ -11,7 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kubernetes::{ObservedJob, ObservedSecret};
 use serde_json::{Map, Value, json};
 
-use crate::config::{Account, JobTemplate, Plan as Config, ServiceAccount, StoreKind, StorePlan};
+use crate::config::{Account, Checked, JobStore, JobTemplate, ServiceAccount, StoreKind};
 use crate::decide::{Facts, PullSecretSource, Purpose, StartRun, mirror_copy, stored_copy};
 
 /// The folder for a Job's result file.
@@ -27,17 +27,17 @@ pub struct Trigger {
 }
 
 /// Returns the label selector for the Jobs of a resource.
-pub fn selector(config: &Config, id: &str) -> String {
+pub fn selector(config: &Checked, id: &str) -> String {
     format!("{}={},{}={id}", names::LABEL_RUN_ADAPTER, config.adapter, names::LABEL_RUN_RESOURCE)
 }
 
 /// Returns the label selector for the Jobs of all resources.
-pub fn selector_of_all(config: &Config) -> String {
+pub fn selector_of_all(config: &Checked) -> String {
     format!("{}={}", names::LABEL_RUN_ADAPTER, config.adapter)
 }
 
 /// Returns the name of a run's Job: one for each generation, and one for each copy that is cleaned up.
-pub fn job_name(config: &Config, facts: &Facts<'_>, run: &StartRun) -> String {
+pub fn job_name(config: &Checked, facts: &Facts<'_>, run: &StartRun) -> String {
     let (adapter, id, generation) = (&config.adapter, &facts.resource.id, facts.resource.generation);
     match run.copy.as_ref().and_then(copy_text) {
         Some(copy) => names::clean_up_name(adapter, id, generation, &copy),
@@ -52,7 +52,7 @@ fn copy_text(copy: &StoredCopy) -> Option<String> {
 
 /// Returns the owner of the quota that the run counts against: the project, the address of OpenBao or Vault, the region, or the
 /// vault.
-pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
+pub fn quota(config: &Checked, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
     match &run.copy {
         Some(StoredCopy::Secret { project, .. }) => return Some(project.clone()),
         Some(StoredCopy::VaultSecret { server, .. }) => return Some(server.clone()),
@@ -66,17 +66,17 @@ pub fn quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<Strin
 }
 
 /// Returns the owner of the quota of the mirror, if the run writes to one.
-pub fn mirror_quota(config: &Config, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
+pub fn mirror_quota(config: &Checked, facts: &Facts<'_>, run: &StartRun) -> Option<String> {
     let mirror = config.mirror.as_ref().filter(|_| run.purpose == Purpose::Apply)?;
     quota_of(mirror, Some(variable::GCP_PROJECT_ID), config, facts)
 }
 
-fn quota_of(store: &StorePlan, project_variable: Option<&str>, config: &Config, facts: &Facts<'_>) -> Option<String> {
+fn quota_of(store: &JobStore, project_variable: Option<&str>, config: &Checked, facts: &Facts<'_>) -> Option<String> {
     match store {
-        StorePlan::Azure(vault) => Some(vault.to_string()),
-        StorePlan::Vault(place) => Some(place.address.to_string()),
-        StorePlan::Aws(place) => Some(format!("aws/{}", place.region)),
-        StorePlan::Google => {
+        JobStore::Azure(vault) => Some(vault.to_string()),
+        JobStore::Vault(place) => Some(place.address.to_string()),
+        JobStore::Aws(place) => Some(format!("aws/{}", place.region)),
+        JobStore::Google => {
             let binding = config.bindings.iter().find(|binding| Some(binding.name.as_str()) == project_variable)?;
             binding.resolve(facts.view, facts.placeholders(config))
         }
@@ -84,8 +84,8 @@ fn quota_of(store: &StorePlan, project_variable: Option<&str>, config: &Config, 
 }
 
 /// Builds the Job of a run; the error names the part of the configuration that is invalid.
-pub fn job(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Job, String> {
-    let template = &config.config.spec.job_template;
+pub fn job(config: &Checked, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Job, String> {
+    let template = &config.given.spec.job_template;
     let labels = labels(config, facts, run.purpose);
     let name = job_name(config, facts, run);
     let service_account = service_account(config, facts)?;
@@ -112,13 +112,13 @@ pub fn job(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger
 }
 
 /// Returns the name of the container whose termination message is read.
-pub fn container_name(config: &Config) -> &str {
-    config.config.spec.job_template.container_name.as_deref().unwrap_or("job")
+pub fn container_name(config: &Checked) -> &str {
+    config.given.spec.job_template.container_name.as_deref().unwrap_or("job")
 }
 
 /// Returns the labels of a run's Job, Pods and input.
-pub fn labels(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<String, String> {
-    let template = &config.config.spec.job_template;
+pub fn labels(config: &Checked, facts: &Facts<'_>, purpose: Purpose) -> BTreeMap<String, String> {
+    let template = &config.given.spec.job_template;
     let resource = facts.resource;
     let purpose = purpose_label(purpose);
     let generation = resource.generation.to_string();
@@ -158,7 +158,7 @@ pub(crate) fn is_of_former(job: &ObservedJob, resource: &Resource) -> bool {
 }
 
 /// The annotations of the input of a resource's runs.
-pub(crate) fn input_annotations(config: &Config, resource: &Resource) -> BTreeMap<String, String> {
+pub(crate) fn input_annotations(config: &Checked, resource: &Resource) -> BTreeMap<String, String> {
     let pairs = [
         (names::ANNOTATION_CREATED_BY, Some(config.name.clone())),
         (names::ANNOTATION_RESOURCE_CREATED, incarnation(resource)),
@@ -176,7 +176,7 @@ pub(crate) fn is_input_of_newer_generation(input: &ObservedSecret, resource: &Re
 }
 
 fn annotations(
-    config: &Config,
+    config: &Checked,
     facts: &Facts<'_>,
     run: &StartRun,
     trigger: &Trigger,
@@ -218,8 +218,8 @@ struct Environment {
     variables: Vec<Value>,
 }
 
-fn pod(config: &Config, facts: &Facts<'_>, run: &StartRun, environment: &Environment) -> Value {
-    let template = &config.config.spec.job_template;
+fn pod(config: &Checked, facts: &Facts<'_>, run: &StartRun, environment: &Environment) -> Value {
+    let template = &config.given.spec.job_template;
     let mut volumes = vec![json!({"name": "results", "emptyDir": {}})];
     let mut mounts = vec![json!({"name": "results", "mountPath": RESULTS})];
     if let (Some(input), Purpose::Apply) = (&config.input, run.purpose) {
@@ -255,14 +255,14 @@ fn pod(config: &Config, facts: &Facts<'_>, run: &StartRun, environment: &Environ
 }
 
 /// Returns the service account of the resource's Jobs; the error names the part of the configuration that is invalid.
-pub fn job_account(config: &Config, facts: &Facts<'_>) -> Result<Account, String> {
+pub fn job_account(config: &Checked, facts: &Facts<'_>) -> Result<Account, String> {
     let name = service_account(config, facts)?.unwrap_or_else(|| "default".to_owned());
     Ok(Account { namespace: config.namespace.clone(), name })
 }
 
-fn service_account(config: &Config, facts: &Facts<'_>) -> Result<Option<String>, String> {
+fn service_account(config: &Checked, facts: &Facts<'_>) -> Result<Option<String>, String> {
     let placeholders = facts.placeholders(config);
-    let name = match &config.config.spec.job_template.service_account_name {
+    let name = match &config.given.spec.job_template.service_account_name {
         None => return Ok(None),
         Some(ServiceAccount::Name(name)) => Some(placeholders.expand(name)),
         Some(ServiceAccount::Field(source)) => source.resolve(facts.view, placeholders),
@@ -273,7 +273,7 @@ fn service_account(config: &Config, facts: &Facts<'_>) -> Result<Option<String>,
     Ok(Some(name))
 }
 
-fn args(config: &Config, run: &StartRun) -> Vec<String> {
+fn args(config: &Checked, run: &StartRun) -> Vec<String> {
     let delete_args = || config.delete_args.clone().unwrap_or_default();
     match (run.purpose, &run.copy) {
         (Purpose::Apply, _) => config.args.clone(),
@@ -284,14 +284,14 @@ fn args(config: &Config, run: &StartRun) -> Vec<String> {
     }
 }
 
-fn variables(config: &Config, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Vec<Value>, String> {
+fn variables(config: &Checked, facts: &Facts<'_>, run: &StartRun, trigger: &Trigger) -> Result<Vec<Value>, String> {
     let placeholders = facts.placeholders(config);
     let input = config.input.as_ref().map(|input| input.mount_path.as_str());
     let store = match &run.copy {
         Some(copy) => StoreKind::of(copy),
         None => Some(config.stores.of(facts.view)?.kind()),
     };
-    let mirror = config.mirror.as_ref().filter(|_| run.purpose == Purpose::Apply).map(StorePlan::kind);
+    let mirror = config.mirror.as_ref().filter(|_| run.purpose == Purpose::Apply).map(JobStore::kind);
     let mut of_copy = match (&run.copy, store) {
         (Some(copy), _) => copy_variables(copy),
         // The variables of the Job's template name the place.

@@ -13,7 +13,7 @@ use kubernetes::{Cluster, ErrorKind, Form, JobCache, KubernetesError, ObservedJo
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use serde_json::Value;
 
-use crate::config::{Input, Plan as Config};
+use crate::config::{Checked, Input};
 use crate::decide::{Facts, InputState, OutputState, PullSecretSource, Purpose, Run, StoredDrift};
 use crate::manifest;
 use crate::outcome::{Costs, Outcome};
@@ -51,7 +51,7 @@ impl JobSource<'_> {
     /// The Job of the current generation is read from the API server: a report must not be older than its observation time,
     /// and another replica may have created the Job just now. Jobs of other generations come from the cache. A clean-up lists
     /// all Jobs, as it must not overlook one that is running.
-    async fn find(&self, config: &Config, resource: &Resource) -> Result<Vec<ObservedJob>, KubernetesError> {
+    async fn find(&self, config: &Checked, resource: &Resource) -> Result<Vec<ObservedJob>, KubernetesError> {
         let id = resource.id.as_str();
         if resource.is_deleting() || !self.cache.has_synced() {
             return self.cluster.jobs(&config.namespace, &manifest::selector(config, id)).await;
@@ -66,7 +66,7 @@ impl JobSource<'_> {
 
 /// Observes everything except the resource itself, which was fetched from the API.
 pub async fn observe(
-    config: &Config,
+    config: &Checked,
     source: JobSource<'_>,
     last_report: Option<Report>,
     fetched: WithPullSecret,
@@ -101,7 +101,7 @@ pub async fn observe(
 
 /// Returns the adapter's Jobs for a resource, and the outcomes of those that have ended or have failed Pods.
 async fn jobs(
-    config: &Config,
+    config: &Checked,
     source: JobSource<'_>,
     resource: &Resource,
 ) -> Result<Vec<(ObservedJob, Option<Outcome>)>, KubernetesError> {
@@ -116,7 +116,7 @@ async fn jobs(
 }
 
 /// Returns the termination message of a Job: that of the Pod that succeeded if it is complete, else that of the last one.
-async fn outcome(config: &Config, cluster: &Cluster, job: &ObservedJob) -> Result<Option<Outcome>, KubernetesError> {
+async fn outcome(config: &Checked, cluster: &Cluster, job: &ObservedJob) -> Result<Option<Outcome>, KubernetesError> {
     let ended = cluster.terminations(&config.namespace, &job.name, manifest::container_name(config)).await?;
     let is_complete = job.end == Some(JobEnd::Complete);
     let of_success = ended.iter().find(|pod| pod.exit_code == 0).filter(|_| is_complete);
@@ -211,7 +211,7 @@ impl Observed {
 
     async fn observe_input(
         &mut self,
-        config: &Config,
+        config: &Checked,
         cluster: &Cluster,
         input: &Input,
     ) -> Result<(), KubernetesError> {
@@ -231,7 +231,7 @@ impl Observed {
     }
 
     /// The namespace and name of the Secret that runs apply; `None` while they are not known.
-    pub(crate) fn output_key(&self, config: &Config) -> Option<SecretKey> {
+    pub(crate) fn output_key(&self, config: &Checked) -> Option<SecretKey> {
         let output = config.output.as_ref()?;
         let facts = self.facts(Timestamp::UNIX_EPOCH);
         let placeholders = facts.placeholders(config);
@@ -240,7 +240,7 @@ impl Observed {
     }
 
     /// Compares the Secret that the last run has applied with the desired one.
-    async fn output(&self, config: &Config, cluster: &Cluster) -> Result<OutputState, KubernetesError> {
+    async fn output(&self, config: &Checked, cluster: &Cluster) -> Result<OutputState, KubernetesError> {
         if config.output.is_none() {
             return Ok(OutputState::NotChecked("runs apply no Secret"));
         }
@@ -319,17 +319,17 @@ fn refusal(secret: &ObservedSecret, id: &str) -> Option<String> {
 }
 
 /// Returns the namespace and name of the input of a resource's runs.
-pub(crate) fn input_key(config: &Config, id: &str) -> SecretKey {
+pub(crate) fn input_key(config: &Checked, id: &str) -> SecretKey {
     SecretKey { namespace: config.namespace.clone(), name: names::input_name(&config.adapter, id) }
 }
 
 /// Returns true if this adapter has created the Secret for this resource.
-pub(crate) fn is_managed(config: &Config, id: &str, secret: &ObservedSecret) -> bool {
+pub(crate) fn is_managed(config: &Checked, id: &str, secret: &ObservedSecret) -> bool {
     is_of_resource(config, id, &secret.labels)
 }
 
 /// Returns true if these are the labels of an object of the resource's runs.
-fn is_of_resource(config: &Config, id: &str, labels: &BTreeMap<String, String>) -> bool {
+fn is_of_resource(config: &Checked, id: &str, labels: &BTreeMap<String, String>) -> bool {
     let is = |name: &str, value: &str| labels.get(name).is_some_and(|label| label == value);
     is(names::LABEL_RUN_ADAPTER, &config.adapter) && is(names::LABEL_RUN_RESOURCE, id)
 }

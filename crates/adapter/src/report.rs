@@ -4,14 +4,14 @@ use hyperfleet_client::{NewCondition, NewReport, ReportMetadata, Resource};
 use jiff::Timestamp;
 use kubernetes::ObservedJob;
 
-use crate::config::Plan as Config;
+use crate::config::Checked;
 use crate::decide::Plan;
 
 /// HyperFleet's maximum length of a message, in bytes.
 const MAX_MESSAGE_LENGTH: usize = 2_048;
 
 /// Creates the report about the state that was observed at this time.
-pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Timestamp) -> NewReport {
+pub fn report(config: &Checked, resource: &Resource, plan: &Plan, observed: Timestamp) -> NewReport {
     let conditions = plan.conditions.iter().map(|condition| NewCondition {
         kind: condition.kind.to_owned(),
         status: condition.status,
@@ -29,7 +29,7 @@ pub fn report(config: &Config, resource: &Resource, plan: &Plan, observed: Times
     }
 }
 
-fn metadata(config: &Config, job: &ObservedJob) -> ReportMetadata {
+fn metadata(config: &Checked, job: &ObservedJob) -> ReportMetadata {
     let took = job.created.zip(job.ended).map(|(created, ended)| ended.duration_since(created));
     ReportMetadata {
         job_name: Some(job.name.clone()),

@@ -74,7 +74,7 @@ impl Run {
         repairs: mpsc::Receiver<String>,
         stop: CancellationToken,
     ) -> Self {
-        let concurrency = usize::from(context.config.config.spec.limits.concurrency);
+        let concurrency = usize::from(context.config.given.spec.limits.concurrency);
         Self {
             context,
             queue: WorkQueue::new(concurrency),

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Plan, table};
+use crate::config::{Checked, table};
 use crate::limits::Limits;
 use crate::manifest;
 use crate::metrics::{Identity, Metrics};
@@ -48,7 +48,7 @@ pub struct Parts {
 /// An adapter whose listeners are bound and that has not started yet.
 #[derive(Debug)]
 pub struct Adapter {
-    plan: Plan,
+    config: Checked,
     parts: Parts,
     client: Client,
     deliveries: Deliveries,
@@ -73,23 +73,24 @@ pub enum StartError {
 impl Adapter {
     /// Binds the listeners and subscribes, so that no event from here on is missed. API, broker and Kubernetes may be
     /// unavailable.
-    pub async fn prepare(plan: Plan, parts: Parts, version: &'static str) -> Result<Self, StartError> {
-        let client = Client::new(plan.client.clone())?;
+    pub async fn prepare(config: Checked, parts: Parts, version: &'static str) -> Result<Self, StartError> {
+        let client = Client::new(config.client.clone())?;
         // Ended by draining.
-        let deliveries = parts.broker.subscribe(&plan.subscription, plan.consume, &CancellationToken::new()).await?;
+        let deliveries =
+            parts.broker.subscribe(&config.subscription, config.consume, &CancellationToken::new()).await?;
         let mut registry = Registry::default();
-        let by_cluster = plan.config.spec.limits.cluster_id_label;
-        let identity = Identity { name: &plan.name, adapter_type: &plan.adapter, version, by_cluster };
+        let by_cluster = config.given.spec.limits.cluster_id_label;
+        let identity = Identity { name: &config.name, adapter_type: &config.adapter, version, by_cluster };
         let counts = Metrics::register(&mut registry, &identity);
         if let Some(certificate) = parts.cluster.client_certificate() {
             Certificates::register(&mut registry).add_client("kubeconfig", certificate);
         }
         let readiness = ReadinessSender::not_ready("has not subscribed yet");
-        let (health, metrics) = (&plan.config.health, &plan.config.metrics);
+        let (health, metrics) = (&config.given.health, &config.given.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
         let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
         let probes = Probes::listen(&health, &metrics, registry, readiness).await?;
-        Ok(Self { plan, parts, client, deliveries, probes, counts })
+        Ok(Self { config, parts, client, deliveries, probes, counts })
     }
 
     /// Bound address of the health listener.
@@ -104,8 +105,8 @@ impl Adapter {
 
     /// Runs until `stop`. No outage of API, broker or Kubernetes ends it.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { plan, parts, client, deliveries, probes, counts } = self;
-        if plan.tracks_copies && plan.config.spec.destinations.is_none() {
+        let Self { config, parts, client, deliveries, probes, counts } = self;
+        if config.tracks_copies && config.given.spec.destinations.is_none() {
             tracing::warn!(
                 operation = "start",
                 "spec.destinations is not set: pull secrets may go to every project, folder and namespace that a resource names"
@@ -113,14 +114,14 @@ impl Adapter {
         }
         let Parts { broker, cluster, leadership, stores } = parts;
         let job_events = cluster.watch_jobs(
-            &plan.namespace,
-            &manifest::selector_of_all(&plan),
+            &config.namespace,
+            &manifest::selector_of_all(&config),
             fleet_model::names::LABEL_RUN_RESOURCE,
         );
         let (leads, is_leading) = watch::channel(leadership.is_none());
-        let limits = Mutex::new(Limits::new(plan.quota));
+        let limits = Mutex::new(Limits::new(config.quota));
         let context = Context {
-            config: plan,
+            config,
             client,
             cluster,
             job_cache: job_events.cache(),
@@ -131,7 +132,7 @@ impl Adapter {
         };
         let context = Arc::new(context);
         let (repairs, due) = mpsc::channel(1);
-        let is_checked = context.config.tracks_copies && !context.config.config.spec.store_check.interval.is_zero();
+        let is_checked = context.config.tracks_copies && !context.config.given.spec.store_check.interval.is_zero();
         let check = stores.filter(|_| is_checked).map(|stores| StoreCheck::new(Arc::clone(&context), stores, repairs));
         let checks = check_stores(check, is_leading.clone());
         let run = Run::new(Arc::clone(&context), is_leading, due, stop.clone());

@@ -50,7 +50,7 @@ pub(crate) struct StoreCheck {
 
 impl StoreCheck {
     pub(crate) fn new(context: Arc<Context>, stores: Stores, repairs: mpsc::Sender<String>) -> Self {
-        let settings = &context.config.config.spec.store_check;
+        let settings = &context.config.given.spec.store_check;
         let pace = Pace::new(settings.reads_per_minute, settings.repairs_per_minute);
         Self { context, stores, repairs, round: Round::default(), record: Record::default(), is_unwritten: false, pace }
     }
@@ -71,7 +71,7 @@ impl StoreCheck {
     }
 
     async fn lead(&mut self) {
-        let interval = self.context.config.config.spec.store_check.interval;
+        let interval = self.context.config.given.spec.store_check.interval;
         self.round = Round::default();
         self.record = self.read_record().await;
         let mut next_check = Instant::now() + first_wait(interval, self.record.finished, Timestamp::now());
@@ -207,7 +207,7 @@ impl StoreCheck {
 
     fn reported_of(&self, resource: &Resource, now: Timestamp) -> Vec<Reported> {
         let config = &self.context.config;
-        let settle = SignedDuration::try_from(config.config.spec.store_check.settle).unwrap_or(SignedDuration::MAX);
+        let settle = SignedDuration::try_from(config.given.spec.store_check.settle).unwrap_or(SignedDuration::MAX);
         Reported::of(resource, &config.adapter, now, settle)
     }
 

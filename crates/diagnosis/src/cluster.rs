@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use adapter::decide::unmet;
 use adapter::store_check::record::Record;
-use adapter::{Config, Plan, manifest};
+use adapter::{Checked, Config, manifest};
 use daemon::retry::Budget;
 use fleet_model::copy::StoredCopy;
 use fleet_model::names;
@@ -68,10 +68,10 @@ pub async fn observe(client: &Client, target: &Target, budget: &Budget) -> Resul
     let mut facts = Facts { id: id.to_owned(), cluster, now, stale_after, ..Facts::default() };
     let Some(cluster) = &facts.cluster else { return Ok(facts) };
     let mut dependencies = Vec::new();
-    if let Some(plan) = built_in_adapter() {
-        facts.preconditions = preconditions(&plan);
-        facts.unmet = unmet(&plan, &View::of(cluster)).into_iter().map(|unmet| unmet.line).collect();
-        dependencies = plan.dependencies;
+    if let Some(config) = built_in_adapter() {
+        facts.preconditions = preconditions(&config);
+        facts.unmet = unmet(&config, &View::of(cluster)).into_iter().map(|unmet| unmet.line).collect();
+        dependencies = config.dependencies;
     }
     let reports = calls.statuses("clusters", id).await?;
     facts.heartbeats = heartbeats(&calls, &reports, &dependencies).await;
@@ -147,7 +147,7 @@ async fn observe_kubernetes(target: &Target, facts: &mut Facts) {
     facts.store_check = Record::read(&cluster, &namespace, names::ADAPTER).await.into();
     let pods = cluster.pod_summaries(&namespace, &name).await;
     let newest = pods.as_ref().ok().and_then(|pods| pods.first());
-    let container = built_in_adapter().map(|plan| manifest::container_name(&plan).to_owned());
+    let container = built_in_adapter().map(|config| manifest::container_name(&config).to_owned());
     let said = pods::observe(&cluster, &namespace, &name, newest, container).await;
     facts.observed = Observed {
         has_namespace: cluster.namespace_exists(&namespace).await.into(),
@@ -184,16 +184,16 @@ fn secret_key(facts: &Facts) -> Option<SecretKey> {
 }
 
 /// The adapter's built-in configuration; preconditions that a fleet's own configuration adds are not known here.
-pub(crate) fn built_in_adapter() -> Option<Plan> {
+pub(crate) fn built_in_adapter() -> Option<Checked> {
     let environment = BTreeMap::from([("HYPERFLEET_API_BASE_URL", "http://localhost")]);
-    Config::read(None, BTreeMap::new(), &environment).and_then(Config::plan).ok()
+    Config::read(None, BTreeMap::new(), &environment).and_then(Config::check).ok()
 }
 
 /// The preconditions of the adapter, as expressions.
-fn preconditions(plan: &Plan) -> Vec<String> {
-    let expressions = plan.preconditions.iter().map(|precondition| precondition.source().to_owned());
+fn preconditions(config: &Checked) -> Vec<String> {
+    let expressions = config.preconditions.iter().map(|precondition| precondition.source().to_owned());
     let available = |name: &String| format!("status.adapters[{name}].available == \"True\"");
-    expressions.chain(plan.dependencies.iter().map(available)).collect()
+    expressions.chain(config.dependencies.iter().map(available)).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The fleet at a glance: a row for each cluster, and a summary.
 
-use adapter::Plan;
+use adapter::Checked;
 use adapter::decide::unmet;
 use fleet_model::condition::known_time;
 use fleet_model::{copy, names};
@@ -34,7 +34,7 @@ pub const HEADING: &str = "CLUSTER                               NAME           
 /// The means to compare what is reported with what is.
 #[derive(Debug)]
 pub struct Judge {
-    plan: Option<Plan>,
+    config: Option<Checked>,
     now: Timestamp,
     stale_after: SignedDuration,
 }
@@ -93,12 +93,12 @@ impl Judge {
     /// Judges by the adapter's built-in preconditions; those that a fleet's own configuration adds are not known here. A cluster at
     /// another store than Google's is judged if the adapter has reported about its generation.
     pub fn new(now: Timestamp, stale_after: SignedDuration) -> Self {
-        Self { plan: built_in_adapter(), now, stale_after }
+        Self { config: built_in_adapter(), now, stale_after }
     }
 
     /// Returns since when nothing is missing for the cluster without a report of that; `None` if it may still come.
     fn stalled_since(&self, cluster: &Resource, view: &View) -> Option<Timestamp> {
-        let plan = self.plan.as_ref()?;
+        let config = self.config.as_ref()?;
         let reports: Vec<Report> = view.reports().filter_map(|(name, report)| report.to_report(name)).collect();
         let own = reports.iter().find(|report| report.adapter == names::ADAPTER);
         let heartbeats: Vec<Heartbeat> = reports.iter().map(Heartbeat::of).collect();
@@ -106,7 +106,7 @@ impl Judge {
         let is_overdue = self.now.duration_since(since) >= self.stale_after;
         let current = own.filter(|own| own.observed_generation >= cluster.generation);
         let is_foreign = |line: &str| current.is_some_and(|report| is_of_another_store(line, report));
-        let waits = || unmet(plan, view).iter().any(|unmet| !is_foreign(&unmet.line));
+        let waits = || unmet(config, view).iter().any(|unmet| !is_foreign(&unmet.line));
         (is_overdue && !cluster.is_deleting() && !waits()).then_some(since)
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use adapter::config::{BrokerKind, ExchangeType};
 use adapter::dry_run::{DryRun, dry_run};
-use adapter::{Adapter, Parts, Plan, Stores};
+use adapter::{Adapter, Checked, Parts, Stores};
 use anyhow::{Context as _, bail, ensure};
 use daemon::environment::ProcessEnvironment;
 use daemon::faults::Faults;
@@ -33,7 +33,7 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
         Some(AdapterCommand::Serve(flags)) => serve(flags),
         Some(AdapterCommand::DryRun(arguments)) => explain(arguments),
         Some(AdapterCommand::ConfigDump(arguments)) => {
-            let dump = Plan::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+            let dump = Checked::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
             Ok(output::print(dump.render(arguments.output))?)
         }
         Some(AdapterCommand::Schema) => Ok(output::print(format_args!("{:#}\n", adapter::config::schema()))?),
@@ -41,15 +41,15 @@ pub(crate) fn adapter(arguments: AdapterArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
-    let plan = plan(flags)?;
-    let _traces = cli::start(plan.config.log.of(CRATES), &plan.config.tracing, SERVICE_ADAPTER)?;
+    let config = checked(flags)?;
+    let _traces = cli::start(config.given.log.of(CRATES), &config.given.tracing, SERVICE_ADAPTER)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-        let parts = parts(&plan).await?;
-        let what = format!("{} of {}", plan.name, plan.resource_type);
-        let subscription = plan.subscription.clone();
-        let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await?;
+        let parts = parts(&config).await?;
+        let what = format!("{} of {}", config.name, config.resource_type);
+        let subscription = config.subscription.clone();
+        let adapter = Box::pin(Adapter::prepare(config, parts, cli::build().0)).await?;
         output::note(format_args!(
             "{what}, events from {subscription}, probes on {}, metrics on {}. Ctrl-C stops it.",
             adapter.health_address(),
@@ -61,8 +61,8 @@ fn serve(flags: AdapterFlags) -> anyhow::Result<ExitCode> {
 }
 
 /// Connects the adapter to broker and Kubernetes as configured.
-async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
-    let settings = plan.config.spec.broker.clone();
+async fn parts(config: &Checked) -> anyhow::Result<Parts> {
+    let settings = config.given.spec.broker.clone();
     let connection = Connection {
         rabbitmq_url: settings.url,
         exchange: settings.exchange,
@@ -82,7 +82,7 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
         Some(BrokerKind::RabbitMq) => broker::rabbitmq(connection)?,
         Some(BrokerKind::GooglePubSub) => broker::pubsub(connection)?,
     };
-    let given = &plan.config.spec.kubernetes;
+    let given = &config.given.spec.kubernetes;
     let settings = cluster::Settings {
         kubeconfig: given.kubeconfig.clone(),
         context: given.context.clone(),
@@ -92,31 +92,31 @@ async fn parts(plan: &Plan) -> anyhow::Result<Parts> {
     };
     let cluster = Cluster::connect(&settings).await.context("spec.kubernetes")?;
     let leadership = given.lease.clone().map(|lease| {
-        let made_up = || format!("{}-{:016x}", plan.name, rand::random::<u64>());
+        let made_up = || format!("{}-{:016x}", config.name, rand::random::<u64>());
         let holder = given.identity.clone().unwrap_or_else(made_up);
-        Leadership::new(cluster.clone(), plan.namespace.clone(), lease, holder)
+        Leadership::new(cluster.clone(), config.namespace.clone(), lease, holder)
     });
-    let stores = Some(stores(plan)?);
+    let stores = Some(stores(config)?);
     Ok(Parts { broker, cluster, leadership, stores })
 }
 
 /// Returns the secret stores as this process's identity sees them.
-fn stores(plan: &Plan) -> anyhow::Result<Stores> {
-    let endpoint = plan.config.spec.store_check.endpoint.as_deref();
+fn stores(config: &Checked) -> anyhow::Result<Stores> {
+    let endpoint = config.given.spec.store_check.endpoint.as_deref();
     let custom = endpoint.map(|endpoint| endpoint.parse().map(Endpoint::Custom));
     let custom = custom.transpose().context("spec.storeCheck.endpoint")?;
     let endpoint = match custom {
         Some(custom) => custom,
         None => crate::store::endpoint()?,
     };
-    let stores: Vec<_> = plan.stores.all().into_values().chain(&plan.mirror).cloned().collect();
+    let stores: Vec<_> = config.stores.all().into_values().chain(&config.mirror).cloned().collect();
     let faults: Vec<_> = stores.iter().filter_map(|store| crate::store::fault_of(store.kind())).collect();
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(crate::store::stores(endpoint, stores))
 }
 
-fn plan(flags: AdapterFlags) -> anyhow::Result<Plan> {
-    Plan::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
+fn checked(flags: AdapterFlags) -> anyhow::Result<Checked> {
+    Checked::load(flags.0, &ProcessEnvironment).map_err(|faults| Faults::of_configuration(faults).into())
 }
 
 fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
@@ -124,14 +124,14 @@ fn explain(arguments: DryRunArguments) -> anyhow::Result<ExitCode> {
     let mut flags = flags;
     // A dry run asks no server, so no address is needed.
     flags.0.entry("hyperfleet-api-base-url").or_insert_with(|| "http://localhost:8000".to_owned());
-    let plan = plan(flags)?;
+    let config = checked(flags)?;
     let event = event.map(|path| read(&path, "--event")).transpose()?;
     let event =
         event.map(|body| Event::decode(&Message { body, ..Message::default() })).transpose().context("--event")?;
     let resource: Resource = serde_json::from_slice(&read(&cluster, "--cluster")?).map_err(|error| {
         anyhow::anyhow!("--cluster: is no cluster as JSON (line {}, column {})", error.line(), error.column())
     })?;
-    let decided = dry_run(&plan, event.as_ref(), &resource, Timestamp::now())?;
+    let decided = dry_run(&config, event.as_ref(), &resource, Timestamp::now())?;
     match output {
         OutputFormat::Json => output::print(format_args!("{:#}\n", decided.json()))?,
         OutputFormat::Table => output::print(readable(&decided))?,

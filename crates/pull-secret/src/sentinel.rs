@@ -17,7 +17,7 @@ use sentinel::position::PositionStore;
 use sentinel::publisher::TopicPublisher;
 use sentinel::run::{Explained, dry_run};
 use sentinel::settings::{LeaderElection, Method};
-use sentinel::{Plan, Sentinel};
+use sentinel::{Checked, Sentinel};
 use serde_json::json;
 
 use crate::broker::broker;
@@ -29,22 +29,22 @@ const CRATES: &[&str] = &["daemon", "hyperfleet_client", "kubernetes", "message_
 /// Does what the arguments say.
 pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode> {
     if let Some(SentinelCommand::ConfigDump(arguments)) = arguments.command {
-        let dump = Plan::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+        let dump = Checked::dump(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
         return Ok(output::print(dump.render(arguments.output))?);
     }
-    let plan = Plan::load(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
+    let checked = Checked::load(arguments.flags.0, &ProcessEnvironment).map_err(Faults::of_configuration)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start tokio")?;
     if arguments.dry_run {
-        return runtime.block_on(explain(&plan, arguments.id.as_deref(), arguments.output));
+        return runtime.block_on(explain(&checked, arguments.id.as_deref(), arguments.output));
     }
-    let _traces = cli::start(plan.settings.log.of(CRATES), &plan.settings.tracing, SERVICE_SENTINEL)?;
+    let _traces = cli::start(checked.settings.log.of(CRATES), &checked.settings.tracing, SERVICE_SENTINEL)?;
     runtime.block_on(async {
         let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
-        let broker = broker(plan.settings.broker.clone()).context("invalid configuration")?;
-        let publisher = TopicPublisher { broker, topic: plan.topic.clone() };
-        let (election, positions) = election(&plan).await?;
-        let (what, topic) = (plan.resource_type.clone(), plan.topic.clone());
-        let sentinel = Sentinel::prepare(plan, publisher, election, cli::build().0).await?.with_positions(positions);
+        let broker = broker(checked.settings.broker.clone()).context("invalid configuration")?;
+        let publisher = TopicPublisher { broker, topic: checked.topic.clone() };
+        let (election, positions) = election(&checked).await?;
+        let (what, topic) = (checked.resource_type.clone(), checked.topic.clone());
+        let sentinel = Sentinel::prepare(checked, publisher, election, cli::build().0).await?.with_positions(positions);
         output::note(format_args!(
             "Sentinel of {what}, events to {topic}, probes on {}, metrics on {}. Ctrl-C stops it.",
             sentinel.health_address(),
@@ -56,11 +56,11 @@ pub(crate) fn sentinel(arguments: SentinelArguments) -> anyhow::Result<ExitCode>
 }
 
 /// The election, and the place where a leader's position is kept for its successor.
-async fn election(plan: &Plan) -> anyhow::Result<(Election, Option<PositionStore>)> {
+async fn election(checked: &Checked) -> anyhow::Result<(Election, Option<PositionStore>)> {
     let LeaderElection { method, name, namespace, identity, database_url, position_file } =
-        plan.settings.leader_election.clone();
-    let shard = plan.shard.to_string().replace('/', "-of-");
-    let name = name.unwrap_or_else(|| format!("{}-{}-{shard}", plan.settings.sentinel.name, plan.resource_type));
+        checked.settings.leader_election.clone();
+    let shard = checked.shard.to_string().replace('/', "-of-");
+    let name = name.unwrap_or_else(|| format!("{}-{}-{shard}", checked.settings.sentinel.name, checked.resource_type));
     Ok(match method {
         Method::None => (Election::Alone, position_file.map(PositionStore::File)),
         Method::Lease => {
@@ -80,11 +80,11 @@ async fn election(plan: &Plan) -> anyhow::Result<(Election, Option<PositionStore
     })
 }
 
-async fn explain(plan: &Plan, id: Option<&str>, format: OutputFormat) -> anyhow::Result<ExitCode> {
-    let client = Client::new(plan.client.clone())?;
+async fn explain(checked: &Checked, id: Option<&str>, format: OutputFormat) -> anyhow::Result<ExitCode> {
+    let client = Client::new(checked.client.clone())?;
     let mut count = 0_u64;
     let mut written = Ok(ExitCode::SUCCESS);
-    dry_run(plan, &client, id, |explained| {
+    dry_run(checked, &client, id, |explained| {
         count += 1;
         written = output::print(match format {
             OutputFormat::Table => text(&explained),
@@ -94,7 +94,7 @@ async fn explain(plan: &Plan, id: Option<&str>, format: OutputFormat) -> anyhow:
     })
     .await?;
     if let (Some(id), 0) = (id, count) {
-        bail!("there is no {id} among the {}", plan.resource_type);
+        bail!("there is no {id} among the {}", checked.resource_type);
     }
     Ok(written?)
 }

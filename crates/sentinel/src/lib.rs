@@ -49,4 +49,4 @@ pub mod shard;
 
 pub use reason::Reason;
 pub use server::Sentinel;
-pub use settings::{Plan, Settings};
+pub use settings::{Checked, Settings};

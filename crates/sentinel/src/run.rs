@@ -22,7 +22,7 @@ use crate::moment::Moment;
 use crate::observation::Projector;
 use crate::position::{Position, Records};
 use crate::publisher::Publisher;
-use crate::settings::Plan;
+use crate::settings::Checked;
 use in_flight::{InFlight, PublishResult};
 use succession::Succession;
 use sweep::Sweeps;
@@ -53,7 +53,7 @@ pub struct Progress {
 
 /// The state of a leading Sentinel.
 pub(crate) struct Leader<'a, P> {
-    plan: &'a Plan,
+    checked: &'a Checked,
     client: Client,
     projector: Projector,
     metrics: Metrics,
@@ -90,7 +90,7 @@ impl Clock {
 
 impl<'a, P: Publisher> Leader<'a, P> {
     pub(crate) fn new(
-        plan: &'a Plan,
+        checked: &'a Checked,
         client: Client,
         publisher: P,
         metrics: Metrics,
@@ -98,15 +98,15 @@ impl<'a, P: Publisher> Leader<'a, P> {
     ) -> Self {
         Self {
             client,
-            projector: Projector::new(&plan.publish_when, plan.template.clone()),
-            fleet: Fleet::new(plan.policy),
-            in_flight: InFlight::new(publisher, plan.settings.publish.concurrency),
+            projector: Projector::new(&checked.publish_when, checked.template.clone()),
+            fleet: Fleet::new(checked.policy),
+            in_flight: InFlight::new(publisher, checked.settings.publish.concurrency),
             is_listing: true,
             succession: Succession::default(),
             listing_since: Instant::now(),
             is_sweeping: false,
             clock: Clock::start(),
-            plan,
+            checked,
             metrics,
             progress,
         }
@@ -124,14 +124,15 @@ impl<'a, P: Publisher> Leader<'a, P> {
     /// Leads until the stop token is cancelled, then waits for the events in flight.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let query = WatchQuery {
-            search: self.plan.search.clone(),
-            reads_reports: !self.plan.publish_when.is_empty(),
+            search: self.checked.search.clone(),
+            reads_reports: !self.checked.publish_when.is_empty(),
             from_version: self.succession.inherited.as_ref().map(Position::version),
         };
-        let mut watch = self.client.watch(self.plan.resource_type.clone(), query, stop.child_token());
+        let mut watch = self.client.watch(self.checked.resource_type.clone(), query, stop.child_token());
         let mut health = watch.health();
         let is_resumed = self.succession.inherited.is_some();
-        let mut sweeps = Sweeps::begin(self.client.clone(), self.plan, is_resumed, watch.health(), stop.child_token());
+        let mut sweeps =
+            Sweeps::begin(self.client.clone(), self.checked, is_resumed, watch.health(), stop.child_token());
         while !stop.is_cancelled() {
             self.publish_due();
             if self.is_current() {
@@ -173,7 +174,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
     fn wake(&self) -> Instant {
         let idle = Instant::now() + MAX_IDLE;
         let Some(due) = self.fleet.next_due() else { return idle };
-        if !self.succession.has_room(self.plan.settings.publish.concurrency) {
+        if !self.succession.has_room(self.checked.settings.publish.concurrency) {
             return idle;
         }
         // Without a free slot, the next result ends the wait.
@@ -183,11 +184,12 @@ impl<'a, P: Publisher> Leader<'a, P> {
     }
 
     fn publish_due(&mut self) {
-        let limit = self.plan.settings.publish.concurrency;
+        let limit = self.checked.settings.publish.concurrency;
         while self.in_flight.has_free_slot() && self.succession.has_room(limit) {
             let Some(due) = self.fleet.take(self.clock.now()) else { break };
-            let mut event = crate::event::event(&due, self.plan.settings.event_type, &self.projector, Timestamp::now());
-            let (kind, topic) = (&self.plan.resource_type, self.plan.topic.as_str());
+            let mut event =
+                crate::event::event(&due, self.checked.settings.event_type, &self.projector, Timestamp::now());
+            let (kind, topic) = (&self.checked.resource_type, self.checked.topic.as_str());
             let span = crate::event::traced(&mut event, &due, kind, topic);
             self.in_flight.publish(due, event, span);
         }
@@ -213,7 +215,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
                     decision_reason = reason,
                     generation,
                     event_id,
-                    topic = self.plan.topic.as_str(),
+                    topic = self.checked.topic.as_str(),
                     "published an event"
                 );
                 // A change from before this term is not counted as lag.

@@ -18,7 +18,7 @@ use crate::metrics::{Identity, Metrics};
 use crate::position::PositionStore;
 use crate::publisher::Publisher;
 use crate::run::{Leader, Progress};
-use crate::settings::{Plan, table};
+use crate::settings::{Checked, table};
 
 /// Period of the broker's health check.
 const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const HEALTH_CHECK_PERIOD: Duration = Duration::from_secs(10);
 /// A Sentinel whose listeners are bound and that has not started yet.
 #[derive(Debug)]
 pub struct Sentinel<P> {
-    plan: Plan,
+    checked: Checked,
     client: Client,
     publisher: P,
     election: Election,
@@ -53,12 +53,12 @@ pub enum StartError {
 impl<P: Publisher> Sentinel<P> {
     /// Binds the listeners. API and broker may be unavailable; a broker that refuses the identity is an error.
     pub async fn prepare(
-        plan: Plan,
+        checked: Checked,
         publisher: P,
         election: Election,
         version: &'static str,
     ) -> Result<Self, StartError> {
-        let client = Client::new(plan.client.clone())?;
+        let client = Client::new(checked.client.clone())?;
         if let Err(error) = publisher.health().await
             && error.kind.is_refusal()
         {
@@ -67,18 +67,18 @@ impl<P: Publisher> Sentinel<P> {
         let mut registry = Registry::default();
         let identity = Identity {
             version,
-            resource_type: plan.resource_type.clone(),
-            resource_selector: plan.selector.clone(),
-            shard: plan.shard.to_string(),
+            resource_type: checked.resource_type.clone(),
+            resource_selector: checked.selector.clone(),
+            shard: checked.shard.to_string(),
         };
         let counts = Metrics::register(&mut registry, identity);
         let readiness = ReadinessSender::not_ready("has not read the fleet yet");
-        let (health, metrics) = (&plan.settings.health, &plan.settings.metrics);
+        let (health, metrics) = (&checked.settings.health, &checked.settings.metrics);
         let health = Endpoint::new(&table::TABLE, "health", "probes", &health.host, health.port);
         let metrics = Endpoint::new(&table::TABLE, "metrics", "metrics", &metrics.host, metrics.port);
         let probes = Probes::listen(&health, &metrics, registry, readiness).await?;
         let (progress, _) = watch::channel(Progress::default());
-        Ok(Self { plan, client, publisher, election, positions: None, probes, counts, progress })
+        Ok(Self { checked, client, publisher, election, positions: None, probes, counts, progress })
     }
 
     /// Keeps the position for a successor in this store, and goes on from the one that is there.
@@ -104,11 +104,11 @@ impl<P: Publisher> Sentinel<P> {
 
     /// Runs until `stop`. No outage of API, broker or election ends it.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { plan, client, publisher, mut election, positions, probes, counts, progress } = self;
+        let Self { checked, client, publisher, mut election, positions, probes, counts, progress } = self;
         let readiness = probes.readiness();
         let work = async {
-            let (plan, client, publisher, counts) = (&plan, &client, &publisher, &counts);
-            let mut context = TermContext { plan, client, publisher, counts, progress: &progress, positions };
+            let (checked, client, publisher, counts) = (&checked, &client, &publisher, &counts);
+            let mut context = TermContext { checked, client, publisher, counts, progress: &progress, positions };
             tokio::select! {
                 () = context.lead_while_elected(&mut election, &stop) => {}
                 () = readiness.follow(progress.subscribe(), Progress::readiness) => {}
@@ -121,7 +121,7 @@ impl<P: Publisher> Sentinel<P> {
 
 /// Parts that every term shares.
 struct TermContext<'a, P> {
-    plan: &'a Plan,
+    checked: &'a Checked,
     client: &'a Client,
     publisher: &'a P,
     counts: &'a Metrics,
@@ -132,13 +132,13 @@ struct TermContext<'a, P> {
 impl<P: Publisher> TermContext<'_, P> {
     async fn lead_while_elected(&mut self, election: &mut Election, stop: &CancellationToken) {
         while election.won(stop).await {
-            let Self { plan, client, publisher, counts, progress, positions } = &mut *self;
+            let Self { checked, client, publisher, counts, progress, positions } = &mut *self;
             let progress = *progress;
-            tracing::info!(operation = "lead", resource_type = plan.resource_type, shard = %plan.shard, "leading");
+            tracing::info!(operation = "lead", resource_type = checked.resource_type, shard = %checked.shard, "leading");
             counts.show_leading(true);
             progress.send_replace(Progress { leads: true, ..Progress::default() });
             let term = stop.child_token();
-            let mut leader = Leader::new(plan, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
+            let mut leader = Leader::new(checked, (*client).clone(), (*publisher).clone(), (*counts).clone(), progress);
             let records = match positions {
                 Some(store) => Some(leader.inherit(store.load().await)),
                 None => None,
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    fn plan() -> Plan {
+    fn checked() -> Checked {
         let flags = [
             ("resource-type", "clusters"),
             ("hyperfleet-api-base-url", "http://localhost:1"),
@@ -246,7 +246,7 @@ mod tests {
             ("metrics-port", "0"),
         ];
         let flags = flags.map(|(name, value)| (name, value.to_owned())).into();
-        Plan::load(flags, &std::collections::BTreeMap::<&str, &str>::new()).unwrap()
+        Checked::load(flags, &std::collections::BTreeMap::<&str, &str>::new()).unwrap()
     }
 
     /// A broker that is away comes back; one that refuses the identity does not change its mind.
@@ -260,7 +260,7 @@ mod tests {
         #[case] kind: ErrorKind,
         #[case] hint: Option<&str>,
     ) {
-        let started = Sentinel::prepare(plan(), Refusing(kind), Election::Alone, "test").await;
+        let started = Sentinel::prepare(checked(), Refusing(kind), Election::Alone, "test").await;
         let message = started.err().map(|error| error.to_string());
         assert_eq!(message.is_some(), hint.is_some(), "{message:?}");
         assert!(message.unwrap_or_default().contains(hint.unwrap_or_default()));

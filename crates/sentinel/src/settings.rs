@@ -1,4 +1,4 @@
-//! Reads the Sentinel's settings, checks them, and makes a plan of them.
+//! Reads the Sentinel's settings, and checks them.
 
 mod shape;
 pub mod table;
@@ -32,7 +32,7 @@ pub const SEARCHED: &str = "/etc/hyperfleet/config.yaml";
 
 /// The settings, checked: what a Sentinel is made of.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Checked {
     /// Resources that are watched, by their plural in the API's paths.
     pub resource_type: String,
     /// Topic that events are published to.
@@ -70,37 +70,37 @@ pub fn read<T: DeserializeOwned>(
     Ok(daemon::settings::load(table, environment, &Given { file, flags, ignored: Vec::new() }))
 }
 
-// === impl Plan ===
+// === impl Checked ===
 
-impl Plan {
-    /// Reads the settings from flags, environment and file, and makes a plan of them.
+impl Checked {
+    /// Reads the settings from flags, environment and file, and checks them.
     ///
     /// # Errors
     ///
     /// Every fault, as a line for a message.
     pub fn load(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Self, Vec<String>> {
-        read(&table::TABLE, flags, environment)?.then(Settings::plan)
+        read(&table::TABLE, flags, environment)?.then(Settings::check)
     }
 
-    /// Reads the settings as [`Plan::load`] does, and returns them with their sources.
+    /// Reads the settings as [`Checked::load`] does, and returns them with their sources.
     ///
     /// # Errors
     ///
     /// Every fault, as a line for a message.
     pub fn dump(flags: BTreeMap<&'static str, String>, environment: &impl Environment) -> Result<Dump, Vec<String>> {
-        read(&table::TABLE, flags, environment)?.dumped(Settings::plan)
+        read(&table::TABLE, flags, environment)?.dumped(Settings::check)
     }
 }
 
 // === impl Settings ===
 
 impl Settings {
-    /// Makes a plan of the settings.
+    /// Checks the settings as a whole.
     ///
     /// # Errors
     ///
     /// Every contradiction. A required setting that is missing is a fault of reading already.
-    pub fn plan(self) -> Result<Plan, Vec<String>> {
+    pub fn check(self) -> Result<Checked, Vec<String>> {
         let mut faults = self.faults();
         let api = &self.clients.hyperfleet_api;
         let base_url = api.address(&mut faults);
@@ -134,7 +134,7 @@ impl Settings {
         }
         let Decision { min_interval, max_interval, resync } = self.decision;
         let is_conditional = !publish_when.is_empty();
-        Ok(Plan {
+        Ok(Checked {
             client: self.client(base_url),
             policy: Policy { min_interval, max_interval, resync, is_conditional },
             selector: shard::label(&self.resource_selector),

@@ -65,14 +65,14 @@ pub(crate) async fn prepare(wiring: &Wiring<'_>, broker: Broker, cluster: Cluste
         "metrics": daemons::address(ports, Port::AdapterMetrics),
     });
     let flags = BTreeMap::from([("config", daemons::write(folder, "adapter.yaml", &configuration)?)]);
-    let plan = adapter::Plan::load(flags, &BTreeMap::<&str, &str>::new());
+    let config = adapter::Checked::load(flags, &BTreeMap::<&str, &str>::new());
     let parts = adapter::Parts {
         broker,
         cluster,
         leadership: None,
         stores: Some(StorePlace::views([*store].into_iter().chain(*mirror).cloned().collect())),
     };
-    let plan = plan.map_err(Faults::of_configuration)?;
-    let adapter = Box::pin(Adapter::prepare(plan, parts, cli::build().0)).await;
+    let config = config.map_err(Faults::of_configuration)?;
+    let adapter = Box::pin(Adapter::prepare(config, parts, cli::build().0)).await;
     adapter.context("the adapter cannot start")
 }

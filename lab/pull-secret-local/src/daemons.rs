@@ -63,10 +63,10 @@ pub(crate) async fn sentinel(
         "metrics": address(ports, Port::SentinelMetrics),
     });
     let flags = BTreeMap::from([("config", write(folder, "sentinel.yaml", &configuration)?)]);
-    let plan = sentinel::Plan::load(flags, &BTreeMap::<&str, &str>::new());
+    let checked = sentinel::Checked::load(flags, &BTreeMap::<&str, &str>::new());
     let publisher = TopicPublisher { broker, topic: topic.clone() };
     let sentinel =
-        Sentinel::prepare(plan.map_err(Faults::of_configuration)?, publisher, Election::Alone, cli::build().0).await;
+        Sentinel::prepare(checked.map_err(Faults::of_configuration)?, publisher, Election::Alone, cli::build().0).await;
     sentinel.context("the Sentinel cannot start")
 }
 

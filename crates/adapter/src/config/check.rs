@@ -16,7 +16,7 @@ use super::table::TABLE;
 use crate::binding::{Binding, FieldPath, ValueSource};
 
 /// Values parsed from texts of the configuration.
-pub(super) struct Checked {
+pub(super) struct Parsed {
     pub(super) base_url: BaseUrl,
     pub(super) subscription: Subscription,
     pub(super) preconditions: Vec<Precondition>,
@@ -27,7 +27,7 @@ pub(super) struct Checked {
 
 const API_VERSION: &str = "hyperfleet.redhat.com/v1alpha1";
 
-pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
+pub(super) fn parse(config: &Config) -> Result<Parsed, Vec<String>> {
     let mut faults = rules(config);
     faults.extend(config.tracing.faults());
     let spec = &config.spec;
@@ -62,7 +62,7 @@ pub(super) fn check(config: &Config) -> Result<Checked, Vec<String>> {
     faults.extend(image.as_ref().err().cloned());
     match (base_url, subscription, image, stores) {
         (Some(Ok(base_url)), Ok(subscription), Ok(image), Ok(stores)) if faults.is_empty() => {
-            Ok(Checked { base_url, subscription, preconditions, image, account, stores })
+            Ok(Parsed { base_url, subscription, preconditions, image, account, stores })
         }
         _ => Err(faults),
     }

@@ -20,29 +20,29 @@ const MAX_SHOWN: usize = 64;
 
 /// The secret stores of the runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StorePlans {
+pub enum JobStores {
     /// One store for all resources.
-    One(StorePlan),
+    One(JobStore),
     /// The store of each value of `spec.provider`.
-    ByProvider(BTreeMap<String, StorePlan>),
+    ByProvider(BTreeMap<String, JobStore>),
 }
 
 /// A secret store, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StorePlan {
+pub enum JobStore {
     /// Google Secret Manager; the variables of the Job's template name the project.
     Google,
     /// OpenBao or Vault.
-    Vault(VaultPlan),
+    Vault(VaultPlace),
     /// AWS Secrets Manager.
-    Aws(AwsPlan),
+    Aws(AwsPlace),
     /// The vault in Azure Key Vault.
     Azure(EndpointUrl),
 }
 
 /// The place of pull secrets in OpenBao or Vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VaultPlan {
+pub struct VaultPlace {
     /// The address of the server.
     pub address: EndpointUrl,
     /// The namespace at the server; `None` for the root.
@@ -55,7 +55,7 @@ pub struct VaultPlan {
 
 /// The place of pull secrets in AWS Secrets Manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AwsPlan {
+pub struct AwsPlace {
     /// The region.
     pub region: Location,
     /// The folder of a resource.
@@ -64,8 +64,8 @@ pub struct AwsPlan {
 
 /// The secret stores of a configuration.
 pub(super) struct Stores {
-    pub(super) first: StorePlans,
-    pub(super) mirror: Option<StorePlan>,
+    pub(super) first: JobStores,
+    pub(super) mirror: Option<JobStore>,
 }
 
 /// Checks the secret stores; the error lists every fault.
@@ -78,25 +78,25 @@ pub(super) fn checked(spec: &Spec) -> Result<Stores, Vec<String>> {
         from: FOLDER.parse::<FieldPath>().into_iter().collect(),
         value: Some(folder.to_string()),
     });
-    let mut plans = BTreeMap::new();
+    let mut stores = BTreeMap::new();
     for kind in given.kinds().into_iter().chain(given.mirror) {
-        let plan = match kind {
-            StoreKind::Google => Some(StorePlan::Google),
+        let store = match kind {
+            StoreKind::Google => Some(JobStore::Google),
             StoreKind::Vault => vault(&given.vault, folder.clone(), &mut faults),
             StoreKind::Aws => aws(&given.aws, folder.clone(), &mut faults),
             StoreKind::Azure => azure(&given.azure, &mut faults),
         };
-        plans.extend(plan.map(|plan| (kind, plan)));
+        stores.extend(store.map(|store| (kind, store)));
     }
-    let plan = |kind: &StoreKind| plans.get(kind).cloned();
+    let of_kind = |kind: &StoreKind| stores.get(kind).cloned();
     let first = match &given.by_provider {
-        None => plan(&given.kind.unwrap_or(StoreKind::Google)).map(StorePlans::One),
+        None => of_kind(&given.kind.unwrap_or(StoreKind::Google)).map(JobStores::One),
         Some(map) => {
-            let stores = map.iter().map(|(provider, kind)| Some((provider.clone(), plan(kind)?)));
-            stores.collect::<Option<_>>().map(StorePlans::ByProvider)
+            let stores = map.iter().map(|(provider, kind)| Some((provider.clone(), of_kind(kind)?)));
+            stores.collect::<Option<_>>().map(JobStores::ByProvider)
         }
     };
-    let mirror = given.mirror.as_ref().and_then(plan);
+    let mirror = given.mirror.as_ref().and_then(of_kind);
     first.filter(|_| faults.is_empty()).map(|first| Stores { first, mirror }).ok_or(faults)
 }
 
@@ -155,28 +155,28 @@ fn choice(store @ SecretStore { kind, by_provider, mirror, .. }: &SecretStore) -
     faults
 }
 
-fn vault(given: &Vault, folder: Option<ValueSource>, faults: &mut Vec<String>) -> Option<StorePlan> {
+fn vault(given: &Vault, folder: Option<ValueSource>, faults: &mut Vec<String>) -> Option<JobStore> {
     let address = parsed("spec.secretStore.vault.address", given.address.as_deref(), faults);
     let namespace = given.namespace.as_deref();
     let namespace = namespace.and_then(|text| parsed("spec.secretStore.vault.namespace", Some(text), faults));
     let namespace = namespace.and_then(StorePath::unless_root);
     let mount = Some(given.mount.as_deref().unwrap_or("secret"));
     let mount = parsed("spec.secretStore.vault.mount", mount, faults);
-    Some(StorePlan::Vault(VaultPlan { address: address?, namespace, mount: mount?, folder: folder? }))
+    Some(JobStore::Vault(VaultPlace { address: address?, namespace, mount: mount?, folder: folder? }))
 }
 
-fn aws(given: &Aws, folder: Option<ValueSource>, faults: &mut Vec<String>) -> Option<StorePlan> {
+fn aws(given: &Aws, folder: Option<ValueSource>, faults: &mut Vec<String>) -> Option<JobStore> {
     let region = parsed("spec.secretStore.aws.region", given.region.as_deref(), faults);
-    Some(StorePlan::Aws(AwsPlan { region: region?, folder: folder? }))
+    Some(JobStore::Aws(AwsPlace { region: region?, folder: folder? }))
 }
 
-fn azure(given: &Azure, faults: &mut Vec<String>) -> Option<StorePlan> {
+fn azure(given: &Azure, faults: &mut Vec<String>) -> Option<JobStore> {
     const VAULT: &str = "spec.secretStore.azure.vaultUrl";
     let vault = parsed::<EndpointUrl>(VAULT, given.vault_url.as_deref(), faults)?;
     if vault.plain_host().is_some() {
         faults.push(format!("{VAULT}: must be an https:// address"));
     }
-    Some(StorePlan::Azure(vault))
+    Some(JobStore::Azure(vault))
 }
 
 /// Parses a setting that is required, and collects its fault.
@@ -188,15 +188,15 @@ fn parsed<T: FromStr<Err: Display>>(key: &'static str, text: Option<&str>, fault
     parsed.map_err(|fault| faults.push(fault)).ok()
 }
 
-// === impl StorePlans ===
+// === impl JobStores ===
 
-impl StorePlans {
+impl JobStores {
     /// Returns the store of a resource.
     ///
     /// # Errors
     ///
     /// The reason why it has none.
-    pub fn of(&self, view: &View) -> Result<&StorePlan, String> {
+    pub fn of(&self, view: &View) -> Result<&JobStore, String> {
         let stores = match self {
             Self::One(store) => return Ok(store),
             Self::ByProvider(stores) => stores,
@@ -213,8 +213,8 @@ impl StorePlans {
     }
 
     /// Returns all stores; those of one kind are the same.
-    pub fn all(&self) -> BTreeMap<StoreKind, &StorePlan> {
-        let stores: Vec<&StorePlan> = match self {
+    pub fn all(&self) -> BTreeMap<StoreKind, &JobStore> {
+        let stores: Vec<&JobStore> = match self {
             Self::One(store) => vec![store],
             Self::ByProvider(stores) => stores.values().collect(),
         };
@@ -222,9 +222,9 @@ impl StorePlans {
     }
 }
 
-// === impl StorePlan ===
+// === impl JobStore ===
 
-impl StorePlan {
+impl JobStore {
     /// Returns the kind of the store.
     pub fn kind(&self) -> StoreKind {
         match self {

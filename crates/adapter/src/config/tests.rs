@@ -37,8 +37,8 @@ spec:
         memory: 512Mi
 "#;
 
-fn read(text: &str) -> Result<Plan, Vec<String>> {
-    Config::read(Some(text.to_owned()), BTreeMap::new(), &BTreeMap::<&str, &str>::new())?.plan()
+fn read(text: &str) -> Result<Checked, Vec<String>> {
+    Config::read(Some(text.to_owned()), BTreeMap::new(), &BTreeMap::<&str, &str>::new())?.check()
 }
 
 fn faults(text: &str) -> String {
@@ -47,23 +47,23 @@ fn faults(text: &str) -> String {
 
 #[test]
 fn the_specifications_example_is_accepted_as_it_is() {
-    let plan = read(VALIDATION).unwrap();
-    assert_eq!(plan.subscription.to_string(), "validation-adapter-sub of hyperfleet-system-clusters");
-    assert_eq!((plan.preconditions.len(), plan.dependencies.len()), (1, 0));
-    assert_eq!(plan.client.base_url.to_string(), "http://hyperfleet-api:8080/api/hyperfleet/v1");
-    assert!(plan.input.is_none() && plan.output.is_none() && plan.delete_args.is_none());
+    let config = read(VALIDATION).unwrap();
+    assert_eq!(config.subscription.to_string(), "validation-adapter-sub of hyperfleet-system-clusters");
+    assert_eq!((config.preconditions.len(), config.dependencies.len()), (1, 0));
+    assert_eq!(config.client.base_url.to_string(), "http://hyperfleet-api:8080/api/hyperfleet/v1");
+    assert!(config.input.is_none() && config.output.is_none() && config.delete_args.is_none());
 }
 
 #[test]
 fn the_pull_secrets_adapter_needs_no_file() {
     let flags = BTreeMap::from([("hyperfleet-api-base-url", "http://api:8000".to_owned())]);
     let environment = BTreeMap::from([("BROKER_TYPE", "rabbitmq"), ("LOG_LEVEL", "debug")]);
-    let plan = Config::read(None, flags, &environment).unwrap().plan().unwrap();
-    assert_eq!(plan.dependencies, ["validation", "dns", "placement"]);
-    assert_eq!(plan.subscription.id.as_str(), "pullsecret-adapter-sub");
-    assert_eq!(plan.config.spec.broker.kind, Some(BrokerKind::RabbitMq));
-    assert_eq!(plan.config.log.level.to_string(), "debug");
-    assert_eq!(plan.bindings.len(), 9);
+    let config = Config::read(None, flags, &environment).unwrap().check().unwrap();
+    assert_eq!(config.dependencies, ["validation", "dns", "placement"]);
+    assert_eq!(config.subscription.id.as_str(), "pullsecret-adapter-sub");
+    assert_eq!(config.given.spec.broker.kind, Some(BrokerKind::RabbitMq));
+    assert_eq!(config.given.log.level.to_string(), "debug");
+    assert_eq!(config.bindings.len(), 9);
 }
 
 #[test]
@@ -79,9 +79,9 @@ spec:
       - {name: MANAGEMENT_NAMESPACE, value: 'clusters-{id}', required: toApply}
       - {name: LOG_LEVEL, value: debug}
 ";
-    let plan = read(text).unwrap();
-    let namespace: Vec<_> = plan.bindings.iter().filter(|binding| binding.name == "MANAGEMENT_NAMESPACE").collect();
-    assert_eq!((plan.bindings.len(), namespace.len()), (10, 1));
+    let config = read(text).unwrap();
+    let namespace: Vec<_> = config.bindings.iter().filter(|binding| binding.name == "MANAGEMENT_NAMESPACE").collect();
+    assert_eq!((config.bindings.len(), namespace.len()), (10, 1));
     assert_eq!(namespace[0].value.as_deref(), Some("clusters-{id}"));
 }
 
@@ -166,18 +166,18 @@ const VAULT: &str = "address: 'https://Vault.example.com:8200/', namespace: flee
 
 #[test]
 fn pull_secrets_are_stored_in_vault() {
-    let plan = read(&in_vault(VAULT, "")).unwrap();
-    let StorePlans::One(StorePlan::Vault(vault)) = &plan.stores else { panic!("must be Vault") };
+    let config = read(&in_vault(VAULT, "")).unwrap();
+    let JobStores::One(JobStore::Vault(vault)) = &config.stores else { panic!("must be Vault") };
     assert_eq!(vault.address.as_str(), "https://vault.example.com:8200");
     assert_eq!((vault.namespace.as_ref().unwrap().as_str(), vault.mount.as_str()), ("fleet/eu", "secret"));
     let root = read(&in_vault(&VAULT.replace("fleet/eu/", "root"), "")).unwrap();
-    let StorePlans::One(StorePlan::Vault(root)) = &root.stores else { panic!("must be Vault") };
+    let JobStores::One(JobStore::Vault(root)) = &root.stores else { panic!("must be Vault") };
     assert_eq!(root.namespace, None);
     assert_eq!(vault.folder.value.as_deref(), Some("pull-secrets"));
-    let names: Vec<_> = plan.bindings.iter().map(|binding| binding.name.as_str()).collect();
+    let names: Vec<_> = config.bindings.iter().map(|binding| binding.name.as_str()).collect();
     assert!(!names.contains(&"GCP_PROJECT_ID") && !names.contains(&"REPLICATION_POLICY"), "{names:?}");
-    assert_eq!(plan.preconditions.len(), 1);
-    assert_eq!(plan.project_variable, None);
+    assert_eq!(config.preconditions.len(), 1);
+    assert_eq!(config.project_variable, None);
 }
 
 #[rstest]
@@ -222,7 +222,7 @@ fn a_place_in_vault_that_is_incomplete_or_contradictory_is_refused(
 fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&str>) {
     let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
     match (read(&text), expect) {
-        (Ok(Plan { stores: StorePlans::One(StorePlan::Aws(aws)), preconditions, .. }), None) => {
+        (Ok(Checked { stores: JobStores::One(JobStore::Aws(aws)), preconditions, .. }), None) => {
             assert_eq!((aws.region.as_str(), aws.folder.value.as_deref()), ("eu-west-1", Some("tenants")));
             assert_eq!(preconditions.len(), 2);
         }
@@ -245,7 +245,7 @@ fn pull_secrets_are_stored_at_aws(#[case] store: &str, #[case] expect: Option<&s
 fn pull_secrets_are_stored_at_azure(#[case] store: &str, #[case] expect: Option<&str>) {
     let text = in_vault("", "").replace("{type: vault, vault: {}}", store);
     match (read(&text), expect) {
-        (Ok(Plan { stores: StorePlans::One(StorePlan::Azure(vault)), preconditions, .. }), None) => {
+        (Ok(Checked { stores: JobStores::One(JobStore::Azure(vault)), preconditions, .. }), None) => {
             assert_eq!((vault.as_str(), preconditions.len()), ("https://fleet.vault.azure.net", 2));
         }
         (Err(faults), Some(expect)) => assert!(faults.join("\n").contains(expect), "{faults:?}"),
@@ -319,6 +319,6 @@ spec: {adapterType: pullsecret, hyperfleetAPI: {url: http://api}, input: {secret
 #[test]
 fn keys_of_earlier_versions_are_accepted() {
     let text = VALIDATION.replacen("  adapterType", "  log: {level: debug}\n  health: {port: 8081}\n  adapterType", 1);
-    let plan = read(&text).unwrap();
-    assert_eq!((plan.config.log.level.to_string().as_str(), plan.config.health.port), ("debug", 8081));
+    let config = read(&text).unwrap();
+    assert_eq!((config.given.log.level.to_string().as_str(), config.given.health.port), ("debug", 8081));
 }

@@ -12,14 +12,14 @@ use super::criteria::{Unmet, unmet};
 use super::facts::{Facts, OutputState, PullSecretSource, Purpose, Run, SOURCE};
 use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
 use super::retry::{Failure, Severity, format_wait, severity, wait, wait_since};
-use crate::config::Plan as Config;
+use crate::config::Checked;
 use crate::reason::Reason;
 
 /// Maximum number of runs when a Job completed but its termination message was lost, as its Pods were deleted before it.
 const MAX_RERUNS_WITHOUT_RESULT: u32 = 3;
 
 /// Decides the actions and the conditions for a resource that is not being deleted.
-pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
+pub(super) fn decide(config: &Checked, facts: &Facts<'_>) -> Plan {
     let purpose = Purpose::Apply;
     let run = facts.run(purpose);
     let mut plan = match run.map(|run| (run, run.job.end.as_ref())) {
@@ -43,7 +43,7 @@ fn stop_older_runs(plan: &mut Plan, facts: &Facts<'_>) {
 }
 
 /// Plans for a generation that has no Job, or whose Job was deleted after its time to live.
-fn without_run(config: &Config, facts: &Facts<'_>) -> Plan {
+fn without_run(config: &Checked, facts: &Facts<'_>) -> Plan {
     if let Some(last) = facts.last_success() {
         return steady(config, facts, repeat_last(last), facts.reported_data(), None);
     }
@@ -102,12 +102,12 @@ fn repaired(facts: &Facts<'_>) -> String {
     what.map(|what| format!("{REPAIRS}{what}")).unwrap_or_default()
 }
 
-fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
+fn running(config: &Checked, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let message = match (run.job.is_terminating, run.job.failed) {
         (true, _) => format!("Job {} is terminating", run.job.name),
         (false, 0) => format!("Job {} is running{}", run.job.name, repaired(facts)),
         (false, failed) => {
-            let limit = config.config.spec.job_template.backoff_limit;
+            let limit = config.given.spec.job_template.backoff_limit;
             let detail = run.outcome.as_ref().map(|outcome| match &outcome.reason {
                 Some(reason) => format!(": {reason}: {}", outcome.message),
                 None => format!(": {}", outcome.message),
@@ -134,7 +134,7 @@ fn running(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     plan
 }
 
-fn succeeded(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
+fn succeeded(config: &Checked, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
     let outcome = run.outcome.as_ref();
     if outcome.is_none() {
         if let Some(last) = facts.last_success() {
@@ -160,7 +160,7 @@ fn succeeded(config: &Config, facts: &Facts<'_>, run: &Run<'_>) -> Plan {
 
 /// Plans for a generation whose run has succeeded: nothing, unless what it has applied was changed since.
 fn steady(
-    config: &Config,
+    config: &Checked,
     facts: &Facts<'_>,
     available: PlannedCondition,
     mut data: Map<String, Value>,
@@ -253,7 +253,7 @@ fn data_after_failure(facts: &Facts<'_>, run: &Run<'_>) -> Map<String, Value> {
     data
 }
 
-fn failed(config: &Config, facts: &Facts<'_>, run: &Run<'_>, reason: &str, message: &str) -> Plan {
+fn failed(config: &Checked, facts: &Facts<'_>, run: &Run<'_>, reason: &str, message: &str) -> Plan {
     let outcome = run.outcome.as_ref().filter(|outcome| !outcome.is_success);
     let Failure { reason, message } = Failure::of(run, outcome, reason, message);
     let severity = severity(outcome);

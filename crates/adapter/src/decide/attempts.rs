@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::facts::{Facts, PullSecretSource, Purpose};
 use super::retry::MAX_BACKOFF;
-use crate::config::Plan as Config;
+use crate::config::Checked;
 
 /// The member of a report's data that has the last attempt.
 const MEMBER: &str = "attempt";
@@ -61,12 +61,12 @@ pub(super) fn next(facts: &Facts<'_>, purpose: Purpose) -> u32 {
 
 /// Returns the end of the last attempt if the next one is subject to a back-off. A Job that is gone before its time to live was
 /// deleted so that the next one starts: by a person, or by the pass before.
-pub(super) fn backs_off_from(config: &Config, facts: &Facts<'_>, purpose: Purpose) -> Option<Timestamp> {
+pub(super) fn backs_off_from(config: &Checked, facts: &Facts<'_>, purpose: Purpose) -> Option<Timestamp> {
     if let Some(run) = facts.run(purpose) {
         return run.job.ended.or(run.job.created);
     }
     let ended = last(facts, purpose)?.ended?;
-    let kept = SignedDuration::try_from(config.config.spec.job_template.keep_finished).ok()?;
+    let kept = SignedDuration::try_from(config.given.spec.job_template.keep_finished).ok()?;
     (facts.now.duration_since(ended) >= kept).then_some(ended)
 }
 

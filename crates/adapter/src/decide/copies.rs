@@ -16,7 +16,7 @@ use super::destination::{mirror_copy, planned_copies, refused_copies};
 use super::facts::{Facts, PullSecretSource, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, StartRun};
 use super::retry::{NotDeleted, format_wait, wait, wait_since};
-use crate::config::{Plan as Config, StoreKind};
+use crate::config::{Checked, StoreKind};
 use crate::reason::Reason;
 
 /// State of the clean-up of a former copy.
@@ -31,7 +31,7 @@ pub(super) enum CleanUp {
 
 /// Completes the plan of a resource that is not being deleted: records new copies, refuses those that are not allowed, and
 /// cleans former ones up.
-pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan {
+pub(super) fn track(config: &Checked, facts: &Facts<'_>, mut plan: Plan) -> Plan {
     if !config.tracks_copies {
         return plan;
     }
@@ -44,7 +44,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
         Err(why) => return with_copies(facts, nowhere(config, facts, plan, &why), &recorded),
     };
     if plan.starts_run().is_some() {
-        let rules = config.config.spec.destinations.as_deref();
+        let rules = config.given.spec.destinations.as_deref();
         let refused = refused_copies(rules, &facts.resource.tenancy, &planned);
         if !refused.is_empty() {
             return with_copies(facts, not_allowed(facts, &refused), &recorded);
@@ -67,7 +67,7 @@ pub(super) fn track(config: &Config, facts: &Facts<'_>, mut plan: Plan) -> Plan 
 
 /// Completes the plan of a resource whose pull secret is stored: moves it where it is not as planned, and cleans former copies up.
 fn settle(
-    config: &Config,
+    config: &Checked,
     facts: &Facts<'_>,
     mut plan: Plan,
     planned: &BTreeSet<StoredCopy>,
@@ -120,7 +120,7 @@ fn settle(
 }
 
 /// Returns the plan of a resource that no run can store anywhere; what is stored stays.
-fn nowhere(config: &Config, facts: &Facts<'_>, mut plan: Plan, why: &str) -> Plan {
+fn nowhere(config: &Checked, facts: &Facts<'_>, mut plan: Plan, why: &str) -> Plan {
     let is_served = config.stores.of(facts.view).is_ok();
     let reason = if is_served { Reason::DestinationNotAllowed } else { Reason::PreconditionsNotMet };
     if plan.starts_run().is_some() {
@@ -144,7 +144,7 @@ fn kept(planned: &BTreeSet<StoredCopy>, left: &BTreeSet<StoredCopy>) -> BTreeSet
 
 /// Cleans up the copies in `left` that are not among `kept`, one after the other, and removes from `left` those that are deleted.
 pub(super) fn clean_up(
-    config: &Config,
+    config: &Checked,
     facts: &Facts<'_>,
     kept: &BTreeSet<StoredCopy>,
     left: &mut BTreeSet<StoredCopy>,
@@ -182,7 +182,7 @@ pub(super) fn clean_up(
 }
 
 /// Returns the failure with the way out where the configuration does not name the store of the copy any more.
-fn in_store(config: &Config, copy: &StoredCopy, mut failed: NotDeleted) -> NotDeleted {
+fn in_store(config: &Checked, copy: &StoredCopy, mut failed: NotDeleted) -> NotDeleted {
     let is_named = |kind| {
         config.stores.all().contains_key(&kind) || config.mirror.as_ref().is_some_and(|mirror| mirror.kind() == kind)
     };
@@ -209,7 +209,7 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: &NotDeleted, plan: &mut Plan
 }
 
 /// Returns the reason why a run for another destination cannot start, if there is one.
-fn keeps_from_moving(config: &Config, facts: &Facts<'_>) -> Option<String> {
+fn keeps_from_moving(config: &Checked, facts: &Facts<'_>) -> Option<String> {
     let unmet: Vec<_> = unmet(config, facts.view).into_iter().map(|unmet| unmet.line).collect();
     let unmet = Some(unmet.join("; ")).filter(|lines| !lines.is_empty());
     let source = || match &facts.source {
@@ -223,7 +223,7 @@ fn keeps_from_moving(config: &Config, facts: &Facts<'_>) -> Option<String> {
 /// namespace of the hosted control plane was moved. The first run starts at once; if its result names another destination
 /// again, the next one is subject to the back-off. A copy is untried if no run was sent there yet, or one that had first store and
 /// mirror the other way round.
-fn moving(config: &Config, facts: &Facts<'_>, copy: &StoredCopy, is_untried: bool, data: Map<String, Value>) -> Plan {
+fn moving(config: &Checked, facts: &Facts<'_>, copy: &StoredCopy, is_untried: bool, data: Map<String, Value>) -> Plan {
     let because = format!("the destination is now {copy}");
     let attempt = attempts::next(facts, Purpose::Apply);
     let ended = attempts::backs_off_from(config, facts, Purpose::Apply).filter(|_| attempt > 2 && !is_untried);

@@ -4,7 +4,7 @@ use fleet_model::names;
 use hyperfleet_client::{Generation, ReportView, Status, View};
 use precondition::{AdapterFacts, Context, Outcome};
 
-use crate::config::Plan as Config;
+use crate::config::Checked;
 
 /// A precondition or dependency that is not met.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Unmet {
 }
 
 /// Returns the preconditions and dependencies that a resource does not meet; empty if it is ready for a run.
-pub fn unmet(config: &Config, view: &View) -> Vec<Unmet> {
+pub fn unmet(config: &Checked, view: &View) -> Vec<Unmet> {
     let reported = view.reported_generations();
     let adapters = reported.map(|(name, reported_generation)| (name, AdapterFacts { reported_generation }));
     let context = Context::of(&view.document)

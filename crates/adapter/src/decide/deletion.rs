@@ -11,18 +11,18 @@ use super::destination::{mirror_copy, planned_copies};
 use super::facts::{Facts, Purpose, Run};
 use super::plan::{ADAPTER_WORKS, Action, Plan, PlannedCondition, StartRun};
 use super::retry::{Failure, NotDeleted, format_wait, wait};
-use crate::config::Plan as Config;
+use crate::config::Checked;
 use crate::reason::Reason;
 
 /// Decides the actions and the conditions for a resource that is being deleted. The input is removed before anything else: a Job
 /// that another replica is about to start, as it has observed the resource before its deletion, does not run without it.
-pub(super) fn decide(config: &Config, facts: &Facts<'_>) -> Plan {
+pub(super) fn decide(config: &Checked, facts: &Facts<'_>) -> Plan {
     let mut plan = clean(config, facts);
     plan.actions.splice(..0, facts.input.clone().map(Action::RemoveInput));
     plan
 }
 
-fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
+fn clean(config: &Checked, facts: &Facts<'_>) -> Plan {
     // Runs that apply must have stopped before anything is removed: they would create it again.
     let applying = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
     let applying: Vec<_> = applying.filter(|run| !run.has_stopped()).collect();
@@ -73,7 +73,7 @@ fn clean(config: &Config, facts: &Facts<'_>) -> Plan {
 }
 
 /// Decides the clean-up of the current destination.
-fn current(config: &Config, facts: &Facts<'_>) -> Plan {
+fn current(config: &Checked, facts: &Facts<'_>) -> Plan {
     let run = facts.run(Purpose::Delete);
     if let Some((run, not_deleted)) = run.and_then(|run| Some((run, NotDeleted::of(config, run)?))) {
         return failed(facts, run, not_deleted);
@@ -150,7 +150,7 @@ fn failed(facts: &Facts<'_>, run: &Run<'_>, failed: NotDeleted) -> Plan {
 }
 
 /// Returns the message about copies that this version cannot read, and so cannot delete, and the time until the next pass.
-fn unreadable(config: &Config, facts: &Facts<'_>) -> Option<(String, Duration)> {
+fn unreadable(config: &Checked, facts: &Facts<'_>) -> Option<(String, Duration)> {
     let unread = facts.unread_copies();
     let kinds: BTreeSet<_> = unread.iter().map(|copy| copy["kind"].as_str().unwrap_or("none")).collect();
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");

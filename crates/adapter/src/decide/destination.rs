@@ -11,14 +11,14 @@ use secret_store::{Location, ProjectId, SecretId, StorePath};
 use super::facts::Facts;
 use super::plan::Plan;
 use crate::binding::{FieldPath, ValueSource};
-use crate::config::{AwsPlan, Destination, FOLDER, Plan as Config, StoreKind, StorePlan, VaultPlan};
+use crate::config::{AwsPlace, Checked, Destination, FOLDER, JobStore, StoreKind, VaultPlace};
 
 /// Returns the copies that a run would write for the resource as it is now; none if the adapter tracks no copies.
 ///
 /// # Errors
 ///
 /// The reason why no run can store the pull secret where the resource says.
-pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> Result<BTreeSet<StoredCopy>, String> {
+pub(super) fn planned_copies(config: &Checked, facts: &Facts<'_>) -> Result<BTreeSet<StoredCopy>, String> {
     if !config.tracks_copies {
         return Ok(BTreeSet::new());
     }
@@ -44,7 +44,7 @@ pub(super) fn planned_copies(config: &Config, facts: &Facts<'_>) -> Result<BTree
 /// # Errors
 ///
 /// The reason why no run can store the pull secret where the resource says.
-pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, String> {
+pub fn stored_copy(config: &Checked, facts: &Facts<'_>) -> Result<StoredCopy, String> {
     copy_in(config.stores.of(facts.view)?, config, facts)
 }
 
@@ -53,41 +53,41 @@ pub fn stored_copy(config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, Str
 /// # Errors
 ///
 /// The reason why no run can store the pull secret where the resource says.
-pub fn mirror_copy(config: &Config, facts: &Facts<'_>) -> Result<Option<StoredCopy>, String> {
+pub fn mirror_copy(config: &Checked, facts: &Facts<'_>) -> Result<Option<StoredCopy>, String> {
     config.mirror.as_ref().map(|mirror| copy_in(mirror, config, facts)).transpose()
 }
 
 /// Returns the copy in a store. A name that the Job refuses must not be recorded: no Job could delete it.
-fn copy_in(store: &StorePlan, config: &Config, facts: &Facts<'_>) -> Result<StoredCopy, String> {
+fn copy_in(store: &JobStore, config: &Checked, facts: &Facts<'_>) -> Result<StoredCopy, String> {
     let known = |name: &str| value(config, facts, name);
     let unknown = |name: &str| format!("it is not known where the pull secret is to be stored: {name} has no value");
     let built_in = || facts.resource.id.parse().ok().as_ref().map(names::secret_name);
     let name = known(variable::SECRET_NAME).or_else(built_in).ok_or_else(|| unknown(variable::SECRET_NAME))?;
     let name = name.parse::<SecretId>().map_err(|error| format!("the name of the secret: {error}"))?.to_string();
     match store {
-        StorePlan::Google => {
+        JobStore::Google => {
             let project = known(variable::GCP_PROJECT_ID).ok_or_else(|| unknown(variable::GCP_PROJECT_ID))?;
             let project = project.parse::<ProjectId>().map_err(|error| format!("the project: {error}"))?.to_string();
             let location = known(variable::GCP_LOCATION).map(|location| location.parse::<Location>()).transpose();
             let location = location.map_err(|error| format!("the location: {error}"))?;
             Ok(StoredCopy::Secret { project, location: location.as_ref().map(ToString::to_string), name })
         }
-        StorePlan::Vault(VaultPlan { address, namespace, mount, folder }) => Ok(StoredCopy::VaultSecret {
+        JobStore::Vault(VaultPlace { address, namespace, mount, folder }) => Ok(StoredCopy::VaultSecret {
             server: address.to_string(),
             namespace: namespace.as_ref().map(ToString::to_string),
             mount: mount.to_string(),
             folder: chosen(folder, config, facts)?,
             name,
         }),
-        StorePlan::Aws(AwsPlan { region, folder }) => {
+        JobStore::Aws(AwsPlace { region, folder }) => {
             Ok(StoredCopy::AwsSecret { region: region.to_string(), folder: chosen(folder, config, facts)?, name })
         }
-        StorePlan::Azure(vault) => Ok(StoredCopy::AzureSecret { vault: vault.to_string(), name }),
+        JobStore::Azure(vault) => Ok(StoredCopy::AzureSecret { vault: vault.to_string(), name }),
     }
 }
 
 /// Returns the folder of a resource in its normal form.
-fn chosen(folder: &ValueSource, config: &Config, facts: &Facts<'_>) -> Result<String, String> {
+fn chosen(folder: &ValueSource, config: &Checked, facts: &Facts<'_>) -> Result<String, String> {
     let text = folder.resolve(facts.view, facts.placeholders(config)).unwrap_or_default();
     let path = text.parse::<StorePath>();
     path.map(|path| path.to_string()).map_err(|error| format!("{FOLDER}: {error}"))
@@ -95,12 +95,12 @@ fn chosen(folder: &ValueSource, config: &Config, facts: &Facts<'_>) -> Result<St
 
 /// Adds to a plan's message about a stored pull secret that the resource chooses a folder and its store has none. It is stored all the
 /// same: no rotation of a pull secret is to fail for a field that was always without effect there.
-pub(super) fn note_folder(config: &Config, facts: &Facts<'_>, plan: &mut Plan) {
+pub(super) fn note_folder(config: &Checked, facts: &Facts<'_>, plan: &mut Plan) {
     let is_given = FOLDER.parse::<FieldPath>().is_ok_and(|folder| {
         let chosen = ValueSource { from: vec![folder], value: None };
         chosen.resolve(facts.view, facts.placeholders(config)).is_some()
     });
-    let store = match config.stores.of(facts.view).map(StorePlan::kind) {
+    let store = match config.stores.of(facts.view).map(JobStore::kind) {
         Ok(StoreKind::Google) => "Google Secret Manager",
         Ok(StoreKind::Azure) => "Azure Key Vault",
         Ok(StoreKind::Vault | StoreKind::Aws) | Err(_) => return,
@@ -115,7 +115,7 @@ pub(super) fn note_folder(config: &Config, facts: &Facts<'_>, plan: &mut Plan) {
 }
 
 /// Returns the value of a variable of the Job's template.
-fn value(config: &Config, facts: &Facts<'_>, name: &str) -> Option<String> {
+fn value(config: &Checked, facts: &Facts<'_>, name: &str) -> Option<String> {
     let binding = config.bindings.iter().find(|binding| binding.name == name)?;
     binding.resolve(facts.view, facts.placeholders(config))
 }

@@ -9,7 +9,7 @@ use kubernetes::ObservedJob;
 use serde_json::{Map, Value};
 
 use crate::binding::{Placeholders, Required};
-use crate::config::{Plan as Config, StorePlan};
+use crate::config::{Checked, JobStore};
 use crate::outcome::Outcome;
 
 /// The member of a report's data that names the revision of the referenced pull secret.
@@ -197,10 +197,10 @@ impl Facts<'_> {
     }
 
     /// Names the values that a run of this purpose requires and the resource does not have.
-    pub fn missing(&self, config: &Config, purpose: Purpose) -> Option<String> {
+    pub fn missing(&self, config: &Checked, purpose: Purpose) -> Option<String> {
         let placeholders = self.placeholders(config);
-        let store = config.stores.of(self.view).ok().map(StorePlan::kind);
-        let mirror = config.mirror.as_ref().filter(|_| purpose == Purpose::Apply).map(StorePlan::kind);
+        let store = config.stores.of(self.view).ok().map(JobStore::kind);
+        let mirror = config.mirror.as_ref().filter(|_| purpose == Purpose::Apply).map(JobStore::kind);
         let missing = config.bindings_at(store, mirror).filter(|binding| match binding.required {
             Required::No => false,
             Required::ToApply => purpose == Purpose::Apply,
@@ -212,7 +212,7 @@ impl Facts<'_> {
     }
 
     /// Returns the values of placeholders.
-    pub fn placeholders<'b>(&'b self, config: &'b Config) -> Placeholders<'b> {
+    pub fn placeholders<'b>(&'b self, config: &'b Checked) -> Placeholders<'b> {
         Placeholders {
             id: &self.resource.id,
             name: &self.resource.name,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kubernetes::job::JobEnd;
 
 use super::facts::{Facts, Run};
-use crate::config::Plan as Config;
+use crate::config::Checked;
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
@@ -48,7 +48,7 @@ impl NotDeleted {
     ///
     /// A run that is superseded has succeeded, but deleted nothing: a secret of a newer generation than that of the deletion
     /// exists only where the API's database is older than what was stored, and would be left behind.
-    pub(super) fn of(config: &Config, run: &Run<'_>) -> Option<Self> {
+    pub(super) fn of(config: &Checked, run: &Run<'_>) -> Option<Self> {
         let outcome = run.outcome.as_ref();
         let (failure, is_permanent) = match run.job.end.as_ref()? {
             JobEnd::Failed { reason, message } => {

@@ -12,7 +12,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::Config as File;
+use crate::config::Config;
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 
@@ -40,9 +40,9 @@ fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-fn config() -> Config {
+fn config() -> Checked {
     let url = BTreeMap::from([("hyperfleet-api-base-url", "http://api:8000".to_owned())]);
-    File::read(None, url, &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap()
+    Config::read(None, url, &BTreeMap::<&str, &str>::new()).unwrap().check().unwrap()
 }
 
 fn available(generation: i64) -> Value {
@@ -138,7 +138,7 @@ impl World {
         self.decide_with(&config())
     }
 
-    fn decide_with(&self, config: &Config) -> Plan {
+    fn decide_with(&self, config: &Checked) -> Plan {
         self.with_facts(|facts| decide(config, facts))
     }
 
@@ -437,7 +437,7 @@ fn the_number_of_an_attempt_outlives_its_job() {
     assert_eq!(attempt(&gone(3_000).decide()), Some((5, false)));
     // Its time to live is over, its back-off is not.
     let mut patient = config();
-    patient.config.spec.job_template.keep_finished = Duration::from_mins(5);
+    patient.given.spec.job_template.keep_finished = Duration::from_mins(5);
     let waiting = gone(301).decide_with(&patient);
     assert_eq!((attempt(&waiting), waiting.requeue_after), (None, Some(Duration::from_secs(480 - 301))));
     assert_eq!(waiting.data["attempt"]["number"], 4, "{:?}", waiting.data);

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use hyperfleet_client::Client;
 use kubernetes::{Cluster, JobCache};
 
-use crate::config::Plan as Config;
+use crate::config::Checked;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::run::failures::Failures;
@@ -14,7 +14,7 @@ use crate::store_check::findings::Findings;
 /// Clients, configuration and counters that all reconcile passes share.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) config: Config,
+    pub(crate) config: Checked,
     pub(crate) client: Client,
     pub(crate) cluster: Cluster,
     pub(crate) job_cache: JobCache,

@@ -90,10 +90,10 @@ fn the_configuration_is_valid() {
     let map = documents.into_iter().find(|document| document["kind"] == "ConfigMap").unwrap();
     let map: ConfigMap = serde_json::from_value(map).unwrap();
     let text = map.data.unwrap()["adapter.yaml"].clone();
-    let plan =
-        Config::read(Some(text), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).and_then(Config::plan).unwrap();
-    assert_eq!((plan.quota.writes_per_minute, plan.namespace.as_str()), (540, "hyperfleet-pull-secret"));
-    let account = plan.account.unwrap();
+    let config =
+        Config::read(Some(text), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).and_then(Config::check).unwrap();
+    assert_eq!((config.quota.writes_per_minute, config.namespace.as_str()), (540, "hyperfleet-pull-secret"));
+    let account = config.account.unwrap();
     assert_eq!((account.namespace.as_str(), account.name.as_str()), ("hyperfleet-system", "pullsecret-adapter"));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use adapter::{Adapter, Config, Parts, Plan, Stores};
+use adapter::{Adapter, Checked, Config, Parts, Stores};
 use daemon::backoff::Backoff;
 use hyperfleet_client::{Generation, Report, Resource, Status};
 use jiff::Timestamp;
@@ -82,7 +82,7 @@ impl World {
             )
         });
         let parts = Parts { broker: self.broker.clone(), cluster, leadership, stores: self.stores.clone() };
-        let adapter = Box::pin(Adapter::prepare(self.plan(settings), parts, "test")).await.unwrap();
+        let adapter = Box::pin(Adapter::prepare(self.config(settings), parts, "test")).await.unwrap();
         let metrics = format!("http://{}", adapter.metrics_address());
         let health = format!("http://{}", adapter.health_address());
         let stop = CancellationToken::new();
@@ -91,7 +91,7 @@ impl World {
         Running { metrics, health, stop, task }
     }
 
-    fn plan(&self, settings: &str) -> Plan {
+    fn config(&self, settings: &str) -> Checked {
         let address = self.proxy.as_ref().map_or(&self.api.address, |proxy| &proxy.address);
         let text = format!(
             "{{apiVersion: hyperfleet.redhat.com/v1alpha1, kind: AdapterConfig, \
@@ -100,12 +100,12 @@ impl World {
             self.environment.namespace, address
         );
         let none = BTreeMap::<&str, &str>::new();
-        let mut plan = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::plan).unwrap();
-        plan.client.token = Some(self.api.token());
+        let mut config = Config::read(Some(text), BTreeMap::new(), &none).and_then(Config::check).unwrap();
+        config.client.token = Some(self.api.token());
         let backoff = Backoff::doubling(Duration::from_millis(50), Duration::from_secs(1));
-        plan.client.retry.backoff = backoff;
-        plan.consume = Consume { backoff, max_attempts: Some(self.max_attempts), ..plan.consume };
-        plan
+        config.client.retry.backoff = backoff;
+        config.consume = Consume { backoff, max_attempts: Some(self.max_attempts), ..config.consume };
+        config
     }
 
     /// Publishes an event as the Sentinel does.
@@ -126,7 +126,7 @@ impl World {
 
     /// Subscribes to the dead letters.
     pub(crate) async fn dead_letters(&self) -> Deliveries {
-        let subscription = self.broker.dead_letters(&self.plan("").subscription);
+        let subscription = self.broker.dead_letters(&self.config("").subscription);
         let consume = Consume { max_attempts: None, ..Consume::default() };
         self.broker.subscribe(&subscription, consume, &CancellationToken::new()).await.unwrap()
     }

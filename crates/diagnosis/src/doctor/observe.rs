@@ -161,7 +161,7 @@ pub async fn broker(broker: &Broker, subscription: Subscription) -> Result<Broke
 
 /// The id of the subscription of the built-in adapter.
 pub fn subscription_id() -> Option<String> {
-    built_in_adapter().map(|plan| plan.subscription.id.to_string())
+    built_in_adapter().map(|config| config.subscription.id.to_string())
 }
 
 /// Observes the secret store: lists secrets of this service, and requests the permissions on one of them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use adapter::config::{StoreKind, StorePlan};
+use adapter::config::{JobStore, StoreKind};
 use adapter::{Opened, Stores, unopened};
 use daemon::environment::{Environment, ProcessEnvironment};
 use fleet_model::StoredCopy;
@@ -19,8 +19,8 @@ use super::{fault, not_built};
 const MAX_FOLDERS: usize = 100;
 
 /// Returns the stores that the adapter checks.
-pub(crate) fn stores(endpoint: Endpoint, plans: Vec<StorePlan>) -> Stores {
-    let checked = Arc::new(CheckedStores { google: google(endpoint), plans, clients: Mutex::default() });
+pub(crate) fn stores(endpoint: Endpoint, configured: Vec<JobStore>) -> Stores {
+    let checked = Arc::new(CheckedStores { google: google(endpoint), configured, clients: Mutex::default() });
     Stores::new(move |copy| {
         let checked = Arc::clone(&checked);
         Box::pin(async move { checked.open(&copy.without_name()).await })
@@ -55,7 +55,7 @@ pub(crate) fn fault_of(store: StoreKind) -> Option<String> {
 
 struct CheckedStores {
     google: Stores,
-    plans: Vec<StorePlan>,
+    configured: Vec<JobStore>,
     clients: Mutex<BTreeMap<StoredCopy, Arc<AnyStore>>>,
 }
 
@@ -79,7 +79,7 @@ impl CheckedStores {
         if let Some(client) = clients.get(place) {
             return Ok(Arc::<AnyStore>::clone(client));
         }
-        let settings = settings(&self.plans, place).map_err(|why| unopened(place, &why))?;
+        let settings = settings(&self.configured, place).map_err(|why| unopened(place, &why))?;
         let client = Arc::new(AnyStore::connect(&settings, None).await?);
         if clients.len() < MAX_FOLDERS {
             clients.insert(place.clone(), Arc::clone(&client));
@@ -94,8 +94,8 @@ impl CheckedStores {
 /// # Errors
 ///
 /// The reason for which there is none.
-fn settings(plans: &[StorePlan], place: &StoredCopy) -> Result<StoreSettings, String> {
-    let own = plans.iter().find_map(|plan| Own::of(plan, place));
+fn settings(configured: &[JobStore], place: &StoredCopy) -> Result<StoreSettings, String> {
+    let own = configured.iter().find_map(|store| Own::of(store, place));
     let own = own.ok_or("it is in another store than those of spec.secretStore, and is not checked")?;
     if own.place != *place {
         return Err("it is in another place than that of spec.secretStore, and is not checked".to_owned());
@@ -110,12 +110,12 @@ fn settings(plans: &[StorePlan], place: &StoredCopy) -> Result<StoreSettings, St
 
 impl Own {
     /// Returns the place of the configuration in the folder of a copy; `None` for a copy in another store.
-    fn of(plan: &StorePlan, place: &StoredCopy) -> Option<Self> {
+    fn of(store: &JobStore, place: &StoredCopy) -> Option<Self> {
         let text = |text: &str| Some(text.to_owned());
-        Some(match (plan, place) {
-            (StorePlan::Vault(plan), StoredCopy::VaultSecret { folder, .. }) => {
-                let [server, mount] = [plan.address.to_string(), plan.mount.to_string()];
-                let namespace = plan.namespace.as_ref().map(ToString::to_string);
+        Some(match (store, place) {
+            (JobStore::Vault(vault), StoredCopy::VaultSecret { folder, .. }) => {
+                let [server, mount] = [vault.address.to_string(), vault.mount.to_string()];
+                let namespace = vault.namespace.as_ref().map(ToString::to_string);
                 let variables = BTreeMap::from([
                     (variable::SECRET_STORE, text(names::STORE_VAULT)),
                     (variable::VAULT_ADDR, text(&server)),
@@ -127,8 +127,8 @@ impl Own {
                 let place = StoredCopy::VaultSecret { server, namespace, mount, folder, name: String::new() };
                 Self { place, variables }
             }
-            (StorePlan::Aws(plan), StoredCopy::AwsSecret { folder, .. }) => {
-                let region = plan.region.to_string();
+            (JobStore::Aws(aws), StoredCopy::AwsSecret { folder, .. }) => {
+                let region = aws.region.to_string();
                 let variables = BTreeMap::from([
                     (variable::SECRET_STORE, text(names::STORE_AWS)),
                     (variable::AWS_REGION, text(&region)),
@@ -137,7 +137,7 @@ impl Own {
                 let place = StoredCopy::AwsSecret { region, folder: folder.clone(), name: String::new() };
                 Self { place, variables }
             }
-            (StorePlan::Azure(vault), StoredCopy::AzureSecret { .. }) => {
+            (JobStore::Azure(vault), StoredCopy::AzureSecret { .. }) => {
                 let vault = vault.to_string();
                 let variables = BTreeMap::from([
                     (variable::SECRET_STORE, text(names::STORE_AZURE)),
@@ -171,13 +171,13 @@ mod tests {
     use super::*;
 
     /// The stores of a configuration.
-    fn all(plan: adapter::Plan) -> Vec<StorePlan> {
-        plan.stores.all().into_values().cloned().chain(plan.mirror).collect()
+    fn all(config: adapter::Checked) -> Vec<JobStore> {
+        config.stores.all().into_values().cloned().chain(config.mirror).collect()
     }
 
     /// The Jobs store in `kv` at `https://v:8200`, each cluster in a folder of its own.
-    fn plans() -> Vec<StorePlan> {
-        let plan = adapter::Plan::load(
+    fn configured() -> Vec<JobStore> {
+        let config = adapter::Checked::load(
             BTreeMap::new(),
             &BTreeMap::from([
                 ("HYPERFLEET_API_BASE_URL", "http://localhost:8000"),
@@ -186,7 +186,7 @@ mod tests {
                 ("HYPERFLEET_ADAPTER_SECRET_STORE_VAULT_MOUNT", "kv"),
             ]),
         );
-        all(plan.unwrap())
+        all(config.unwrap())
     }
 
     #[rstest]
@@ -200,10 +200,10 @@ mod tests {
     fn a_token_is_sent_to_the_configured_place_only(#[case] place: Value, #[case] expected: &str) {
         let mut copy = json!({"kind": "vaultSecret", "name": ""});
         copy.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
-        let fault = settings(&plans(), &serde_json::from_value(copy).unwrap()).unwrap_err();
+        let fault = settings(&configured(), &serde_json::from_value(copy).unwrap()).unwrap_err();
         assert!(fault.contains(expected), "{fault}");
         let at_aws = json!({"kind": "awsSecret", "region": "eu-west-1", "folder": "f", "name": ""});
-        let fault = settings(&plans(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
+        let fault = settings(&configured(), &serde_json::from_value(at_aws).unwrap()).unwrap_err();
         assert!(fault.contains("another store"), "{fault}");
     }
 
@@ -222,15 +222,15 @@ mod tests {
             byProvider: {a: vault, b: azure}, vault: {address: 'https://v:8200'},
             azure: {vaultUrl: 'https://fleet.vault.azure.net'}}}}";
         let config = adapter::Config::read(Some(file.to_owned()), BTreeMap::new(), &BTreeMap::<&str, &str>::new());
-        let plan = config.and_then(adapter::Config::plan).unwrap();
-        let settings = settings(&all(plan), &serde_json::from_value(place).unwrap());
+        let config = config.and_then(adapter::Config::check).unwrap();
+        let settings = settings(&all(config), &serde_json::from_value(place).unwrap());
         let said = settings.map_or_else(|fault| fault, |settings| format!("{settings:?}"));
         assert!(said.contains(expected), "{said}");
     }
 
     #[test]
     fn the_mirror_is_checked_in_its_place_too() {
-        let plan = adapter::Plan::load(
+        let config = adapter::Checked::load(
             BTreeMap::new(),
             &BTreeMap::from([
                 ("HYPERFLEET_API_BASE_URL", "http://localhost:8000"),
@@ -240,10 +240,10 @@ mod tests {
                 ("HYPERFLEET_ADAPTER_SECRET_STORE_AWS_REGION", "eu-west-1"),
             ]),
         );
-        let plans = all(plan.unwrap());
+        let configured = all(config.unwrap());
         let at_aws = |region: &str| {
             let copy = json!({"kind": "awsSecret", "region": region, "folder": "f", "name": ""});
-            settings(&plans, &serde_json::from_value(copy).unwrap())
+            settings(&configured, &serde_json::from_value(copy).unwrap())
         };
         assert!(matches!(at_aws("eu-west-1"), Ok(StoreSettings::Aws(_))), "{:?}", at_aws("eu-west-1"));
         assert!(at_aws("us-east-1").unwrap_err().contains("another place"));

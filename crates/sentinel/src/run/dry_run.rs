@@ -12,7 +12,7 @@ use crate::decide::decide;
 use crate::observation::Projector;
 use crate::reason::Reason;
 use crate::resync_slot;
-use crate::settings::Plan;
+use crate::settings::Checked;
 
 /// Time limit for reading the whole fleet.
 const READ_TIMEOUT: Duration = Duration::from_mins(5);
@@ -32,31 +32,31 @@ pub struct Explained {
 
 /// Decides about every selected resource, or about the one with this id. `each` receives them as they are read.
 pub async fn dry_run(
-    plan: &Plan,
+    checked: &Checked,
     client: &Client,
     id: Option<&str>,
     mut each: impl FnMut(Explained) -> bool,
 ) -> Result<(), Error> {
     let budget = Budget::new(READ_TIMEOUT, CancellationToken::new());
     let calls = client.within(&budget);
-    let mut projector = Projector::new(&plan.publish_when, plan.template.clone());
-    let reads_reports = !plan.publish_when.is_empty();
+    let mut projector = Projector::new(&checked.publish_when, checked.template.clone());
+    let reads_reports = !checked.publish_when.is_empty();
     if let Some(id) = id {
-        if let Some(resource) = calls.get(&plan.resource_type, id).await? {
+        if let Some(resource) = calls.get(&checked.resource_type, id).await? {
             let resource =
-                if reads_reports { calls.with_adapters(&plan.resource_type, resource).await? } else { resource };
-            each(explain(plan, &mut projector, &resource));
+                if reads_reports { calls.with_adapters(&checked.resource_type, resource).await? } else { resource };
+            each(explain(checked, &mut projector, &resource));
         }
         return Ok(());
     }
-    let query = ListQuery { search: plan.search.clone(), ..ListQuery::default() };
-    let mut pages = calls.list_all(&plan.resource_type, query);
+    let query = ListQuery { search: checked.search.clone(), ..ListQuery::default() };
+    let mut pages = calls.list_all(&checked.resource_type, query);
     while let Some(mut resources) = pages.next().await? {
         if reads_reports {
-            resources = calls.all_with_adapters(&plan.resource_type, resources).await?;
+            resources = calls.all_with_adapters(&checked.resource_type, resources).await?;
         }
         for resource in resources {
-            if !each(explain(plan, &mut projector, &resource)) {
+            if !each(explain(checked, &mut projector, &resource)) {
                 return Ok(());
             }
         }
@@ -64,15 +64,15 @@ pub async fn dry_run(
     Ok(())
 }
 
-fn explain(plan: &Plan, projector: &mut Projector, resource: &Resource) -> Explained {
+fn explain(checked: &Checked, projector: &mut Projector, resource: &Resource) -> Explained {
     let (mut facts, now) = (projector.project(resource).facts, now());
     facts.is_inherited = true;
     let id = resource.id.clone();
-    if !plan.shard.contains(&id) {
-        let because = format!("{}: this Sentinel has shard {}", Reason::OtherShard, plan.shard);
+    if !checked.shard.contains(&id) {
+        let because = format!("{}: this Sentinel has shard {}", Reason::OtherShard, checked.shard);
         return Explained { id, reason: Reason::OtherShard, because, conditions: Vec::new() };
     }
-    let decision = decide(&facts, None, resync_slot::number(&id), &plan.policy, now);
+    let decision = decide(&facts, None, resync_slot::number(&id), &checked.policy, now);
     let because = decision.explain(&facts, None, projector.adapters(), now);
     let conditions = projector
         .evaluations(resource)

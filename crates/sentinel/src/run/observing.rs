@@ -60,7 +60,7 @@ impl<P: Publisher> Leader<'_, P> {
 
     /// Records an observation of a resource if it belongs to this shard.
     fn observe(&mut self, resource: &Resource, source: ObservedBy) -> Option<Decision> {
-        if !self.plan.shard.contains(&resource.id) {
+        if !self.checked.shard.contains(&resource.id) {
             self.metrics.skipped(Reason::OtherShard);
             return None;
         }

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::settings::Plan;
+use crate::settings::Checked;
 
 /// Time limit for reading the whole fleet.
 const READ_TIMEOUT: Duration = Duration::from_mins(5);
@@ -62,17 +62,17 @@ struct Sweeper {
 impl Sweeps {
     pub(crate) fn begin(
         client: Client,
-        plan: &Plan,
+        checked: &Checked,
         is_resumed: bool,
         health: watch::Receiver<Health>,
         stop: CancellationToken,
     ) -> Self {
         let (sender, events) = mpsc::channel(1);
-        let needs_spec = !plan.publish_when.is_empty() || plan.template.needs_spec();
+        let needs_spec = !checked.publish_when.is_empty() || checked.template.needs_spec();
         let fields = if needs_spec { Vec::new() } else { WITHOUT_SPEC.map(str::to_owned).to_vec() };
-        let query = ListQuery { search: plan.search.clone(), fields, ..ListQuery::default() };
-        let (plural, interval) = (plan.resource_type.clone(), plan.settings.sweep_interval);
-        let reads_reports = !plan.publish_when.is_empty();
+        let query = ListQuery { search: checked.search.clone(), fields, ..ListQuery::default() };
+        let (plural, interval) = (checked.resource_type.clone(), checked.settings.sweep_interval);
+        let reads_reports = !checked.publish_when.is_empty();
         let mut sweeper = Sweeper { client, plural, query, reads_reports, events: sender, stop: stop.clone() };
         let guard = stop.clone().drop_guard();
         tokio::spawn(async move {

@@ -9,25 +9,25 @@ use super::*;
 const LEAST: &str = "{resource_type: clusters, clients: {hyperfleet_api: {base_url: http://api:8000}, \
                      broker: {topic: hyperfleet-clusters}}}";
 
-fn plan(file: &str, environment: &[(&str, &str)]) -> Result<Plan, Vec<String>> {
+fn check(file: &str, environment: &[(&str, &str)]) -> Result<Checked, Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.yaml");
     daemon::file::replace(&path, file.as_bytes()).unwrap();
     let environment: BTreeMap<&str, &str> = environment.iter().copied().collect();
     let flags = [("config", path.to_string_lossy().into_owned())].into();
-    Plan::load(flags, &environment)
+    Checked::load(flags, &environment)
 }
 
 fn faults(file: &str, environment: &[(&str, &str)]) -> String {
-    plan(file, environment).unwrap_err().join("\n")
+    check(file, environment).unwrap_err().join("\n")
 }
 
 #[test]
 fn the_least_is_enough() {
-    let plan = plan(LEAST, &[]).unwrap();
-    assert_eq!((plan.resource_type.as_str(), plan.topic.as_str()), ("clusters", "hyperfleet-clusters"));
-    assert_eq!(plan.policy.resync, Duration::from_mins(30));
-    assert_eq!(plan.shard, Shard::WHOLE);
+    let checked = check(LEAST, &[]).unwrap();
+    assert_eq!((checked.resource_type.as_str(), checked.topic.as_str()), ("clusters", "hyperfleet-clusters"));
+    assert_eq!(checked.policy.resync, Duration::from_mins(30));
+    assert_eq!(checked.shard, Shard::WHOLE);
 }
 
 #[test]
@@ -40,18 +40,18 @@ fn hyperfleets_variables_are_accepted() {
         ("BROKER_TYPE", "rabbitmq"),
         ("BROKER_RABBITMQ_URL", "amqp://u:hunter2@h"),
     ];
-    let plan = plan(LEAST, &environment).unwrap();
-    assert_eq!(plan.client.base_url.as_str(), "http://other:8000/api/hyperfleet/v1");
-    assert_eq!(plan.client.attempt_timeout, Duration::from_secs(3));
-    assert_eq!((plan.topic.as_str(), plan.client.watch.poll_interval), ("other-topic", Duration::from_secs(7)));
-    assert_eq!(plan.settings.broker.kind, Some(BrokerKind::RabbitMq));
-    assert!(!format!("{plan:?}").contains("hunter2"));
+    let checked = check(LEAST, &environment).unwrap();
+    assert_eq!(checked.client.base_url.as_str(), "http://other:8000/api/hyperfleet/v1");
+    assert_eq!(checked.client.attempt_timeout, Duration::from_secs(3));
+    assert_eq!((checked.topic.as_str(), checked.client.watch.poll_interval), ("other-topic", Duration::from_secs(7)));
+    assert_eq!(checked.settings.broker.kind, Some(BrokerKind::RabbitMq));
+    assert!(!format!("{checked:?}").contains("hunter2"));
 }
 
 #[test]
 fn traces_are_switched_as_hyperfleet_does() {
     let endpoint = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")];
-    let exports = |file: &str| plan(file, &endpoint).unwrap().settings.tracing.export().unwrap().is_some();
+    let exports = |file: &str| check(file, &endpoint).unwrap().settings.tracing.export().unwrap().is_some();
     assert!(exports(LEAST));
     assert!(!exports(&LEAST.replacen('{', "{tracing_enabled: false, ", 1)));
     assert_eq!(
@@ -126,8 +126,8 @@ fn the_deployment_is_accepted() {
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifest).unwrap();
     let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind).unwrap();
     let config = of_kind("ConfigMap")["data"]["config.yaml"].as_str().unwrap();
-    let plan = plan(config, &[]).unwrap();
-    assert_eq!(plan.settings.leader_election.method, Method::Lease);
+    let checked = check(config, &[]).unwrap();
+    assert_eq!(checked.settings.leader_election.method, Method::Lease);
     let arguments = &of_kind("Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];
     assert_eq!(arguments, &serde_json::json!(["sentinel", "--config", "/etc/hyperfleet/config/config.yaml"]));
 }

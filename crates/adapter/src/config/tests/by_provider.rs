@@ -50,16 +50,16 @@ fn view(spec: &Value) -> View {
     Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
 )]
 fn the_provider_of_a_resource_chooses_its_store(#[case] spec: Value, #[case] expect: Result<StoreKind, &str>) {
-    let plan = read(&with(ALL, "")).unwrap();
-    let found = plan.stores.of(&view(&spec)).map(StorePlan::kind);
+    let config = read(&with(ALL, "")).unwrap();
+    let found = config.stores.of(&view(&spec)).map(JobStore::kind);
     assert_eq!(found, expect.map_err(str::to_owned));
 }
 
 #[test]
 fn the_template_has_the_built_in_variables_of_all_named_stores() {
     let names = |store: &str| {
-        let plan = read(&with(store, "")).unwrap();
-        plan.bindings.iter().map(|binding| binding.name.clone()).collect::<Vec<_>>().join(" ")
+        let config = read(&with(store, "")).unwrap();
+        config.bindings.iter().map(|binding| binding.name.clone()).collect::<Vec<_>>().join(" ")
     };
     let of_all = "CLUSTER_ID CLUSTER_NAME GENERATION GCP_PROJECT_ID SECRET_NAME REPLICATION_POLICY MANAGEMENT_NAMESPACE \
                   K8S_SECRET_NAME PULL_SECRET_FILE";
@@ -144,7 +144,7 @@ fn other_settings_are_held_to_all_named_stores(#[case] text: String, #[case] exp
 fn a_variable_that_names_the_store_contradicts_a_map_too() {
     let environment = BTreeMap::from([("HYPERFLEET_ADAPTER_SECRET_STORE_TYPE", "aws")]);
     let text = with("{byProvider: {a: aws}, aws: {region: eu-west-1}}", "");
-    let faults = Config::read(Some(text), BTreeMap::new(), &environment).and_then(Config::plan).unwrap_err();
+    let faults = Config::read(Some(text), BTreeMap::new(), &environment).and_then(Config::check).unwrap_err();
     assert_eq!(faults, ["spec.secretStore.byProvider: contradicts spec.secretStore.type aws: leave out one of them"]);
 }
 
@@ -167,8 +167,8 @@ fn a_variable_goes_to_the_jobs_of_its_store_only(#[case] name: &str, #[case] exp
 
 #[test]
 fn the_example_is_accepted() {
-    let plan = read(include_str!("../../../../../examples/adapter-config-by-provider.yaml")).unwrap();
-    let all = plan.stores.all().into_keys().collect::<Vec<_>>();
+    let config = read(include_str!("../../../../../examples/adapter-config-by-provider.yaml")).unwrap();
+    let all = config.stores.all().into_keys().collect::<Vec<_>>();
     assert_eq!(all, [StoreKind::Google, StoreKind::Vault, StoreKind::Aws, StoreKind::Azure]);
-    assert!(plan.stores.of(&view(&json!({"provider": "baremetal"}))).is_ok());
+    assert!(config.stores.of(&view(&json!({"provider": "baremetal"}))).is_ok());
 }

@@ -13,8 +13,8 @@ use super::*;
     StoreKind::Vault
 )]
 fn pull_secrets_are_mirrored(#[case] store: &str, #[case] mirror: StoreKind) {
-    let plan = read(&in_vault("", "").replace("{type: vault, vault: {}}", store)).unwrap();
-    assert_eq!(plan.mirror.map(|mirror| mirror.kind()), Some(mirror));
+    let config = read(&in_vault("", "").replace("{type: vault, vault: {}}", store)).unwrap();
+    assert_eq!(config.mirror.map(|mirror| mirror.kind()), Some(mirror));
 }
 
 /// A mirror asks for what names its place, and not for its cloud.
@@ -31,10 +31,10 @@ fn the_built_in_preconditions_and_variables_are_those_of_both(
     #[case] preconditions: &[&str],
     #[case] has_project: bool,
 ) {
-    let plan = read(&in_vault("", "").replace("{type: vault, vault: {}}", store)).unwrap();
-    let asked: Vec<_> = plan.preconditions.iter().map(Precondition::source).collect();
+    let config = read(&in_vault("", "").replace("{type: vault, vault: {}}", store)).unwrap();
+    let asked: Vec<_> = config.preconditions.iter().map(Precondition::source).collect();
     assert_eq!(asked[..asked.len() - 1], *preconditions);
-    let names: Vec<_> = plan.bindings.iter().map(|binding| binding.name.as_str()).collect();
+    let names: Vec<_> = config.bindings.iter().map(|binding| binding.name.as_str()).collect();
     assert_eq!(names.contains(&"GCP_PROJECT_ID"), has_project, "{names:?}");
 }
 

@@ -9,7 +9,7 @@ const NAME: &str = "hyperfleet-cls-1-pull-secret";
 const NO_STORE: &str = "the adapter's spec.secretStore.byProvider has no store for spec.provider \"gcp\"";
 
 /// An adapter that stores as this map says; `further` is in `spec`.
-fn mapped(map: &str, further: &str) -> Config {
+fn mapped(map: &str, further: &str) -> Checked {
     let block = |store: &str, block: &str| if map.contains(store) { format!(", {block}") } else { String::new() };
     let aws = block("aws", "aws: {region: eu-west-1}");
     let azure = block("azure", &format!("azure: {{vaultUrl: '{VAULT_URL}'}}"));
@@ -17,7 +17,7 @@ fn mapped(map: &str, further: &str) -> Config {
     configured(&format!("  secretStore: {{byProvider: {map}{aws}{azure}{vault}}}\n{further}"))
 }
 
-fn all() -> Config {
+fn all() -> Checked {
     mapped("{gcp: google, aws: aws, azure: azure, onprem: vault}", "")
 }
 
@@ -256,7 +256,10 @@ fn a_stored_cluster_without_a_store_stays_and_says_so() {
 #[case::not_named(mapped("{aws: aws}", ""), true)]
 #[case::named(mapped("{aws: aws, onprem: vault}", ""), false)]
 #[case::another_type(configured("  secretStore: {type: aws, aws: {region: eu-west-1}}\n"), true)]
-fn a_clean_up_that_fails_at_a_store_that_is_not_named_says_what_to_do(#[case] config: Config, #[case] is_hinted: bool) {
+fn a_clean_up_that_fails_at_a_store_that_is_not_named_says_what_to_do(
+    #[case] config: Checked,
+    #[case] is_hinted: bool,
+) {
     let recorded = [copy("pull-secrets"), at_aws("pull-secrets"), kubernetes_secret()];
     let mut world = of_provider(&json!("aws"));
     let data = json!({
@@ -287,7 +290,7 @@ fn allowed_destinations_are_those_of_the_store(#[case] provider: &str, #[case] r
     let mut config = all();
     let mut rule = rule;
     rule["namespaces"] = json!(["clusters-*"]);
-    config.config.spec.destinations = Some(vec![serde_json::from_value(rule).unwrap()]);
+    config.given.spec.destinations = Some(vec![serde_json::from_value(rule).unwrap()]);
     let plan = of_provider(&json!(provider)).decide_with(&config);
     assert_eq!(plan.starts_run().is_some(), is_allowed, "{}", plan.because);
     assert_eq!(plan.reason == Reason::DestinationNotAllowed, !is_allowed);

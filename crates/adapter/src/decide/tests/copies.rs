@@ -191,7 +191,7 @@ fn a_destination_that_no_rule_allows_is_refused() {
     };
     let decide = |rules: Vec<Destination>| {
         let mut config = config();
-        config.config.spec.destinations = Some(rules);
+        config.given.spec.destinations = Some(rules);
         world().decide_with(&config)
     };
     assert_eq!(render(&decide(vec![rule("proj-*", "clusters-*")])), STARTED);

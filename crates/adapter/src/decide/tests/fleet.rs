@@ -47,7 +47,7 @@ impl Moving {
     }
 
     /// One pass of the adapter, whose Jobs end at once. Returns true if it has done nothing.
-    fn pass(&mut self, config: &Config) -> bool {
+    fn pass(&mut self, config: &Checked) -> bool {
         let plan = self.world.decide_with(config);
         let available = plan.condition("Available").unwrap().status;
         let data = Value::Object(plan.data.clone());
@@ -73,7 +73,7 @@ impl Moving {
     }
 
     /// Does what the Job does, with its place at each of its steps.
-    fn run(&mut self, config: &Config, run: &StartRun, recorded: &Value) {
+    fn run(&mut self, config: &Checked, run: &StartRun, recorded: &Value) {
         self.job += 1;
         if let Some(copy) = &run.copy {
             let is_deleted = self.is_up(copy);
@@ -121,7 +121,7 @@ impl Moving {
 
 /// Reconciles until nothing is left to do, or for so many passes, and checks the copies after each pass.
 #[track_caller]
-fn reconcile(fleet: &mut [Moving], config: &Config, passes: usize, step: &str) {
+fn reconcile(fleet: &mut [Moving], config: &Checked, passes: usize, step: &str) {
     for cluster in fleet {
         for _ in 0..passes {
             let had_copy = !cluster.held.is_empty();

@@ -6,12 +6,12 @@ use crate::config::Destination;
 use crate::manifest;
 
 /// Stores at Google, mirrors in Vault.
-pub(super) fn mirrored() -> Config {
+pub(super) fn mirrored() -> Checked {
     configured("  secretStore: {mirror: vault, vault: {address: 'https://VAULT:8200/'}}\n")
 }
 
 /// Stores in Vault, mirrors at Google.
-pub(super) fn swapped() -> Config {
+pub(super) fn swapped() -> Checked {
     configured("  secretStore: {type: vault, mirror: google, vault: {address: 'https://VAULT:8200/'}}\n")
 }
 
@@ -112,7 +112,7 @@ fn a_replication_policy_of_the_mirror_is_given_where_the_mirror_has_replication(
         let plan = world().decide_with(&config);
         let given = variables(&config, &world(), plan.starts_run().unwrap());
         assert_eq!(given.contains(policy), is_given, "{given}");
-        let without = Config { mirror: None, ..config };
+        let without = Checked { mirror: None, ..config };
         let plan = world().decide_with(&without);
         assert!(plan.starts_run().is_none_or(|run| !variables(&without, &world(), run).contains(policy)));
     }
@@ -140,7 +140,7 @@ fn a_run_with_a_mirror_counts_against_the_quotas_of_both_stores() {
 fn both_destinations_must_be_allowed(#[case] projects: &[&str], #[case] folders: &[&str], #[case] allowed: bool) {
     let mut config = mirrored();
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    config.config.spec.destinations = Some(vec![Destination {
+    config.given.spec.destinations = Some(vec![Destination {
         projects: texts(projects),
         folders: texts(folders),
         namespaces: texts(&["clusters-*"]),
@@ -169,7 +169,7 @@ fn both_destinations_must_be_allowed(#[case] projects: &[&str], #[case] folders:
 #[case::a_first_store_that_is_given_up(both(), in_vault(), "start Apply 1; ")]
 fn a_mirror_is_written_and_cleaned_up_as_the_setting_changes(
     #[case] data: Value,
-    #[case] config: Config,
+    #[case] config: Checked,
     #[case] expect: &str,
 ) {
     let plan = reported(data, &all()).decide_with(&config);
@@ -268,7 +268,7 @@ fn a_failure_of_the_mirror_is_reported_with_what_the_first_store_holds() {
 fn a_step_does_not_wait_for_the_back_off_of_the_one_before(
     #[case] data: Value,
     #[case] recorded: &[Value],
-    #[case] config: Config,
+    #[case] config: Checked,
     #[case] at_once: bool,
 ) {
     let mut outcome = outcome(0, "SecretStored");

@@ -20,12 +20,12 @@ spec:
 ";
 
 /// The configuration of an adapter that stores in Vault, or the same of one that stores at Google.
-pub(super) fn configured(further: &str) -> Config {
+pub(super) fn configured(further: &str) -> Checked {
     let file = format!("{FILE}{further}");
-    File::read(Some(file), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).unwrap().plan().unwrap()
+    Config::read(Some(file), BTreeMap::new(), &BTreeMap::<&str, &str>::new()).unwrap().check().unwrap()
 }
 
-pub(super) fn in_vault() -> Config {
+pub(super) fn in_vault() -> Checked {
     configured("  secretStore: {type: vault, vault: {address: 'https://VAULT:8200/'}}\n")
 }
 
@@ -85,7 +85,7 @@ pub(super) fn check_copies(plan: &Plan, expected: &[Value]) {
 }
 
 /// The variables of a run's Job.
-pub(super) fn variables(config: &Config, world: &World, run: &StartRun) -> String {
+pub(super) fn variables(config: &Checked, world: &World, run: &StartRun) -> String {
     world.with_facts(|facts| {
         let job = manifest::job(config, facts, run, &Trigger::default()).unwrap();
         let env = serde_json::to_value(job).unwrap()["spec"]["template"]["spec"]["containers"][0]["env"].clone();
@@ -146,7 +146,7 @@ fn a_place_that_cannot_be_is_neither_recorded_nor_cleaned_up(#[case] pull_secret
 fn only_allowed_folders_get_a_pull_secret(#[case] pull_secret: Value, #[case] allowed: bool) {
     let mut config = in_vault();
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    config.config.spec.destinations = Some(vec![Destination {
+    config.given.spec.destinations = Some(vec![Destination {
         folders: texts(&["pull-secrets", "tenants/*"]),
         namespaces: texts(&["clusters-*"]),
         ..Destination::default()
@@ -201,7 +201,7 @@ fn a_clean_up_of_a_copy_that_may_be_written_again_is_stopped_first() {
 #[test]
 fn a_copy_in_the_store_that_was_left_is_cleaned_up_there() {
     let world = world_elsewhere(&json!({}));
-    let clean_up = |config: &Config, copy: StoredCopy| {
+    let clean_up = |config: &Checked, copy: StoredCopy| {
         let run = StartRun::clean_up(copy, String::new());
         let quota = world.with_facts(|facts| manifest::quota(config, facts, &run));
         format!("{}; quota of {}", variables(config, &world, &run), quota.unwrap_or_default())
