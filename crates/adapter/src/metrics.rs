@@ -25,19 +25,19 @@ use jobs::{JobMetrics, WithResult};
 /// Metrics of one adapter. Clones share their values.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    own: Own,
+    labels: AdapterLabels,
     events: Family<WithStatus, Counter>,
-    duration: Family<Own, Histogram>,
+    duration: Family<AdapterLabels, Histogram>,
     decisions: Family<WithReason, Counter>,
     errors: Family<WithError, Counter>,
-    nacks: Family<Own, Counter>,
-    dead_letters: Family<Own, Counter>,
+    nacks: Family<AdapterLabels, Counter>,
+    dead_letters: Family<AdapterLabels, Counter>,
     reports: Family<WithStatus, Counter>,
-    in_progress: Family<Own, Gauge>,
-    leading: Family<Own, Gauge>,
+    in_progress: Family<AdapterLabels, Gauge>,
+    leading: Family<AdapterLabels, Gauge>,
     store: StoreMetrics,
-    last_pass: Family<Own, Gauge>,
-    quota_used: Family<Own, Gauge<f64, AtomicU64>>,
+    last_pass: Family<AdapterLabels, Gauge>,
+    quota_used: Family<AdapterLabels, Gauge<f64, AtomicU64>>,
     jobs: JobMetrics,
 }
 
@@ -45,14 +45,15 @@ pub struct Metrics {
 #[derive(Clone, Debug, Default)]
 struct StoreMetrics {
     checks: Family<WithStatus, Counter>,
-    last_success: Family<Own, Gauge>,
+    last_success: Family<AdapterLabels, Gauge>,
     findings: Family<WithKind, Counter>,
-    drifted: Family<Own, Gauge>,
+    drifted: Family<AdapterLabels, Gauge>,
     calls: Family<WithOperation, Counter>,
 }
 
+/// Labels of every metric of an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Own {
+struct AdapterLabels {
     component: &'static str,
     version: &'static str,
     adapter_name: String,
@@ -104,7 +105,7 @@ struct WithOperation {
 pub struct Identity<'a> {
     /// The adapter's name.
     pub name: &'a str,
-    /// The adapter's type, such as `pull-secret`.
+    /// The adapter's type, such as `pullsecret`.
     pub adapter_type: &'a str,
     /// The program's version.
     pub version: &'static str,
@@ -139,9 +140,9 @@ impl Metrics {
     /// Registers an adapter's metrics. Those about Jobs are named after its type: `pullsecret_job_total`.
     pub fn register(registry: &mut Registry, identity: &Identity<'_>) -> Self {
         let Identity { name, adapter_type, version, by_cluster } = *identity;
-        let own = Own { component: "adapter", version, adapter_name: name.to_owned() };
+        let labels = AdapterLabels { component: "adapter", version, adapter_name: name.to_owned() };
         let metrics = Self {
-            own,
+            labels,
             events: Family::default(),
             duration: Family::new_with_constructor(|| Histogram::new(EVENT_BOUNDS)),
             decisions: Family::default(),
@@ -163,8 +164,8 @@ impl Metrics {
     }
 
     fn register_common(&self, registry: &mut Registry) {
-        let up: Family<Own, Gauge> = Family::default();
-        up.get_or_create(&self.own).set(1);
+        let up: Family<AdapterLabels, Gauge> = Family::default();
+        up.get_or_create(&self.labels).set(1);
         register(registry, &catalogue::UP, up.clone());
         register(registry, &catalogue::BUILD_INFO, up);
         register(registry, &catalogue::EVENTS_PROCESSED, self.events.clone());
@@ -183,8 +184,8 @@ impl Metrics {
     }
 
     /// Counts an event that was acked or nacked.
-    pub fn settled(&self, handled: Handled, took: Duration) {
-        // HyperFleet's word for it, and the specification's.
+    pub fn event_handled(&self, handled: Handled, took: Duration) {
+        // `status` is HyperFleet's value, `result` the specification's.
         let (status, result) = match handled {
             Handled::Success => ("success", "success"),
             Handled::Skipped => ("skipped", "skipped"),
@@ -192,12 +193,12 @@ impl Metrics {
         };
         self.events.get_or_create(&self.with_status(status)).inc();
         self.jobs.events.get_or_create(&WithResult { result }).inc();
-        self.duration.get_or_create(&self.own).observe(took.as_secs_f64());
+        self.duration.get_or_create(&self.labels).observe(took.as_secs_f64());
     }
 
     /// Counts a decision.
     pub fn decided(&self, reason: Reason) {
-        let Own { component, version, adapter_name } = self.own.clone();
+        let AdapterLabels { component, version, adapter_name } = self.labels.clone();
         let labels = WithReason { component, version, adapter_name, reason: reason.as_str() };
         self.decisions.get_or_create(&labels).inc();
     }
@@ -205,19 +206,19 @@ impl Metrics {
     /// Counts an error.
     pub fn failed(&self, is_transient: bool, error_type: &'static str) {
         let classification = if is_transient { "transient" } else { "terminal" };
-        let Own { component, version, adapter_name } = self.own.clone();
+        let AdapterLabels { component, version, adapter_name } = self.labels.clone();
         let labels = WithError { component, version, adapter_name, classification, error_type };
         self.errors.get_or_create(&labels).inc();
     }
 
     /// Counts an event that was nacked.
     pub fn nacked(&self) {
-        self.nacks.get_or_create(&self.own).inc();
+        self.nacks.get_or_create(&self.labels).inc();
     }
 
     /// Shows the number of messages that were dead-lettered.
     pub fn show_dead_lettered(&self, count: u64) {
-        let dead_letters = self.dead_letters.get_or_create(&self.own);
+        let dead_letters = self.dead_letters.get_or_create(&self.labels);
         dead_letters.inc_by(count.saturating_sub(dead_letters.get()));
     }
 
@@ -230,22 +231,22 @@ impl Metrics {
 
     /// Notes the time of a reconcile pass that has succeeded.
     pub fn passed(&self, time: Timestamp) {
-        self.last_pass.get_or_create(&self.own).set(time.as_second());
+        self.last_pass.get_or_create(&self.labels).set(time.as_second());
     }
 
     /// Sets the share of the quota of writes that the busiest project has used.
     pub fn show_quota_used(&self, share: f64) {
-        self.quota_used.get_or_create(&self.own).set(share);
+        self.quota_used.get_or_create(&self.labels).set(share);
     }
 
     /// Sets the number of resources that are being reconciled.
     pub fn show_in_progress(&self, count: usize) {
-        self.in_progress.get_or_create(&self.own).set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.in_progress.get_or_create(&self.labels).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Sets the leadership of this replica.
     pub fn show_leading(&self, leads: bool) {
-        self.leading.get_or_create(&self.own).set(leads.into());
+        self.leading.get_or_create(&self.labels).set(leads.into());
     }
 
     /// Counts a check of the secret stores, and notes its time if it has succeeded.
@@ -253,25 +254,25 @@ impl Metrics {
         let status = if is_success { "success" } else { "failed" };
         self.store.checks.get_or_create(&self.with_status(status)).inc();
         if let Some(time) = succeeded {
-            self.store.last_success.get_or_create(&self.own).set(time.as_second());
+            self.store.last_success.get_or_create(&self.labels).set(time.as_second());
         }
     }
 
     /// Counts a difference between a secret store and what was reported.
     pub fn store_differs(&self, kind: FindingKind) {
-        let Own { component, version, adapter_name } = self.own.clone();
+        let AdapterLabels { component, version, adapter_name } = self.labels.clone();
         let labels = WithKind { component, version, adapter_name, kind: kind.as_str() };
         self.store.findings.get_or_create(&labels).inc();
     }
 
     /// Sets the number of differences that no run repairs yet.
     pub fn show_store_drifted(&self, count: usize) {
-        self.store.drifted.get_or_create(&self.own).set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.store.drifted.get_or_create(&self.labels).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Counts calls of checks to secret stores.
     pub fn store_called(&self, operation: &'static str, count: u64) {
-        let Own { component, version, adapter_name } = self.own.clone();
+        let AdapterLabels { component, version, adapter_name } = self.labels.clone();
         let labels = WithOperation { component, version, adapter_name, operation };
         self.store.calls.get_or_create(&labels).inc_by(count);
     }
@@ -287,7 +288,7 @@ impl Metrics {
     }
 
     fn with_status(&self, status: &'static str) -> WithStatus {
-        let Own { component, version, adapter_name } = self.own.clone();
+        let AdapterLabels { component, version, adapter_name } = self.labels.clone();
         WithStatus { component, version, adapter_name, status }
     }
 }

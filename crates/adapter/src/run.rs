@@ -174,7 +174,7 @@ impl Run {
             Ok(Some(found)) => found,
             Ok(None) => {
                 // The event is about another kind of resource.
-                self.context.metrics.settled(Handled::Skipped, Duration::ZERO);
+                self.context.metrics.event_handled(Handled::Skipped, Duration::ZERO);
                 log_settlement(delivery.ack().await);
                 return;
             }
@@ -231,7 +231,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
             context.failures.lock().unwrap_or_else(PoisonError::into_inner).clear(&id);
             context.metrics.passed(Timestamp::now());
             for delivery in deliveries {
-                context.metrics.settled(handled, took);
+                context.metrics.event_handled(handled, took);
                 log_settlement(delivery.ack().await);
             }
             Finished { id, held: Vec::new(), requeue_after }
@@ -251,7 +251,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
             }
             let had_deliveries = !deliveries.is_empty();
             for delivery in deliveries {
-                context.metrics.settled(Handled::Failed, took);
+                context.metrics.event_handled(Handled::Failed, took);
                 nack_or_ack(&context, delivery, &error, failure.retry).await;
             }
             // Without a delivery that comes again, a timer repeats the pass.

@@ -59,7 +59,7 @@ pub enum Group {
 }
 
 /// Returns true if no check has failed.
-pub fn is_sound(lines: &[Line]) -> bool {
+pub fn none_failed(lines: &[Line]) -> bool {
     lines.iter().all(|line| line.state != State::Failed)
 }
 

@@ -9,7 +9,7 @@ use crate::wire::Resource;
 /// A resource, and its inline pull secret apart from it.
 #[derive(Debug)]
 pub struct WithPullSecret {
-    /// The resource; where its pull secret was, there is a mark now.
+    /// The resource; its pull secret is replaced by the redacted placeholder.
     pub resource: Resource,
     /// The credential document, if the resource has one inline and the API let us see it.
     pub pull_secret: Option<SecretString>,
@@ -22,14 +22,14 @@ impl WithPullSecret {
     pub(crate) fn separate(mut resource: Resource) -> Self {
         let data = resource.spec.pointer_mut("/pullSecret/data");
         let pull_secret = data.and_then(|data| match data {
-            Value::String(_) => match std::mem::replace(data, mark()) {
+            Value::String(_) => match std::mem::replace(data, redacted_placeholder()) {
                 Value::String(text) => Some(SecretString::from(text)),
                 _ => None,
             },
             Value::Object(members) if !members.contains_key("redacted") => {
                 let text = data.to_string();
                 wipe(data);
-                *data = mark();
+                *data = redacted_placeholder();
                 Some(SecretString::from(text))
             }
             _ => None,
@@ -38,7 +38,7 @@ impl WithPullSecret {
     }
 }
 
-fn mark() -> Value {
+fn redacted_placeholder() -> Value {
     json!({ "redacted": true })
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<ExitCode> {
             output::print(lines.collect::<serde_json::Result<String>>()?)?
         }
     };
-    Ok(if doctor::is_sound(&lines) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if doctor::none_failed(&lines) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Observes the API, unless its settings cannot be used.

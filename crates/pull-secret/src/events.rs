@@ -39,8 +39,8 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     let stop = daemon::shutdown::on_signal().context("cannot listen to signals")?;
     let consume = Consume { max_attempts: None, is_temporary, ..Consume::default() };
     let mut deliveries = broker.subscribe(&subscription, consume, &stop).await?;
-    let mut away = None;
-    say(&broker, &subscription, &mut away, true).await;
+    let mut unavailable = None;
+    say(&broker, &subscription, &mut unavailable, true).await;
     let mut look = tokio::time::interval(LOOK);
     let mut left = count.unwrap_or(u64::MAX);
     while left > 0 {
@@ -48,7 +48,7 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
             biased;
             delivery = deliveries.next() => delivery,
             _tick = look.tick() => {
-                say(&broker, &subscription, &mut away, false).await;
+                say(&broker, &subscription, &mut unavailable, false).await;
                 continue;
             }
         };
@@ -62,18 +62,18 @@ async fn tail(arguments: TailArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says that the subscription receives, or why it does not, where that is `new` or has changed since `away` was noted.
-async fn say(broker: &Broker, subscription: &Subscription, away: &mut Option<String>, new: bool) {
+/// Says that the subscription receives, or why it does not, where that is `new` or has changed since `unavailable` was noted.
+async fn say(broker: &Broker, subscription: &Subscription, unavailable: &mut Option<String>, new: bool) {
     let subscribers = broker.health().await.subscribers;
     let now = subscribers.into_values().find_map(Result::err).map(|error| plain(&error.to_string()));
-    if now.is_some() == away.is_some() && !new {
+    if now.is_some() == unavailable.is_some() && !new {
         return;
     }
     match &now {
         None => output::note(format_args!("listening as {subscription}; Ctrl-C stops it")),
-        Some(error) => output::note(format_args!("the broker is away, waiting for it: {error}; Ctrl-C stops it")),
+        Some(error) => output::note(format_args!("the broker is unavailable, retrying: {error}; Ctrl-C stops it")),
     }
-    *away = now;
+    *unavailable = now;
 }
 
 /// The line that is printed for a delivery.

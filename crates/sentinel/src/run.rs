@@ -244,7 +244,7 @@ impl<'a, P: Publisher> Leader<'a, P> {
                 self.fleet.publish_failed(id, self.clock.now());
                 if error.kind == ErrorKind::Incompatible {
                     // No broker accepts it: it must not hold up the position.
-                    self.succession.tracker.settled(id);
+                    self.succession.tracker.done(id);
                 }
                 self.progress(|progress| {
                     progress.broker = Some(error.to_string());

@@ -24,7 +24,7 @@ pub(super) const PULL_SECRET: &str = "pullsecret";
 /// The adapters that must have completed their work before this one.
 const DEPENDENCIES: [&str; 3] = ["validation", "dns", "placement"];
 
-/// The built-in precondition of a run that stores at Google, besides the provider, or whose mirror is there.
+/// Precondition, beside `spec.provider`, of a run whose store or mirror is Google's.
 const GOOGLES_PRECONDITION: &str = "spec.gcp.projectId != nil";
 /// The built-in precondition of every run. A reference to a Secret is equivalent to the content itself.
 const PRECONDITION: &str = "spec.pullSecret.data != nil or spec.pullSecret.secretRef != nil";
@@ -46,11 +46,11 @@ struct Variable {
 }
 
 const VARIABLES: [Variable; 9] = [
-    Variable { name: "CLUSTER_ID", from: &["metadata.id"], value: None, required: Required::Always },
-    Variable { name: "CLUSTER_NAME", from: &["metadata.name"], value: None, required: Required::No },
-    Variable { name: "GENERATION", from: &["metadata.generation"], value: None, required: Required::Always },
+    Variable { name: variable::CLUSTER_ID, from: &["metadata.id"], value: None, required: Required::Always },
+    Variable { name: variable::CLUSTER_NAME, from: &["metadata.name"], value: None, required: Required::No },
+    Variable { name: variable::GENERATION, from: &["metadata.generation"], value: None, required: Required::Always },
     Variable {
-        name: "GCP_PROJECT_ID",
+        name: variable::GCP_PROJECT_ID,
         from: &[
             "spec.gcp.projectId",
             "status.adapters[pullsecret].data.gcpProject",
@@ -59,17 +59,27 @@ const VARIABLES: [Variable; 9] = [
         value: None,
         required: Required::Always,
     },
-    Variable { name: "SECRET_NAME", from: &["spec.pullSecret.secretName"], value: None, required: Required::No },
     Variable {
-        name: "REPLICATION_POLICY",
+        name: variable::SECRET_NAME,
+        from: &["spec.pullSecret.secretName"],
+        value: None,
+        required: Required::No,
+    },
+    Variable {
+        name: variable::REPLICATION_POLICY,
         from: &["spec.pullSecret.replicationPolicy"],
         value: None,
         required: Required::No,
     },
-    Variable { name: "MANAGEMENT_NAMESPACE", from: NAMESPACE, value: None, required: Required::ToApply },
-    Variable { name: "K8S_SECRET_NAME", from: &["spec.pullSecret.k8sSecretName"], value: None, required: Required::No },
+    Variable { name: variable::MANAGEMENT_NAMESPACE, from: NAMESPACE, value: None, required: Required::ToApply },
     Variable {
-        name: "PULL_SECRET_FILE",
+        name: variable::K8S_SECRET_NAME,
+        from: &["spec.pullSecret.k8sSecretName"],
+        value: None,
+        required: Required::No,
+    },
+    Variable {
+        name: variable::PULL_SECRET_FILE,
         from: &[],
         value: Some("/var/run/pull-secret/pullsecret"),
         required: Required::No,

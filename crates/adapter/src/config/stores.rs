@@ -207,12 +207,11 @@ impl JobStores {
                 let shown: String = format!("{provider:?}").chars().take(MAX_SHOWN).collect();
                 format!("the adapter's spec.secretStore.byProvider has no store for spec.provider {shown}")
             }
-            None => "spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store"
-                .to_owned(),
+            None => "spec.provider is not a string; the adapter's spec.secretStore.byProvider selects by it".to_owned(),
         })
     }
 
-    /// Returns all stores; those of one kind are the same.
+    /// Returns all stores, one per kind.
     pub fn all(&self) -> BTreeMap<StoreKind, &JobStore> {
         let stores: Vec<&JobStore> = match self {
             Self::One(store) => vec![store],

@@ -7,7 +7,7 @@ use super::*;
 mod by_provider;
 mod mirror;
 
-/// The specification's example, as it is (specification 1, "Configuration").
+/// The specification's example, as it is.
 const VALIDATION: &str = r#"
 apiVersion: hyperfleet.redhat.com/v1alpha1
 kind: AdapterConfig
@@ -67,7 +67,7 @@ fn the_pull_secrets_adapter_needs_no_file() {
 }
 
 #[test]
-fn a_variable_that_is_given_takes_the_place_of_the_one_built_in() {
+fn an_explicit_variable_overrides_the_built_in_one() {
     let text = "apiVersion: hyperfleet.redhat.com/v1alpha1
 kind: AdapterConfig
 metadata: {name: a, namespace: b}
@@ -148,7 +148,7 @@ fn faults_name_the_key_and_never_the_value(#[case] what: &str, #[case] instead: 
     assert!(faults.contains(expect) && !faults.contains("hunter2"), "{faults}");
 }
 
-/// A configuration that stores in Vault, with this in `spec.secretStore.vault`, and this in `spec`.
+/// A configuration that stores in Vault: `vault` are the members of `spec.secretStore.vault`, `further` are lines of `spec`.
 fn in_vault(vault: &str, further: &str) -> String {
     format!(
         "apiVersion: hyperfleet.redhat.com/v1alpha1

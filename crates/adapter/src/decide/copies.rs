@@ -23,7 +23,7 @@ use crate::reason::Reason;
 pub(super) enum CleanUp {
     /// No copy is left but the current ones.
     Done,
-    /// It goes on, or starts.
+    /// In progress or just started.
     InProgress(String),
     /// It has failed and is repeated after this time.
     Failed(String, Duration),
@@ -41,7 +41,7 @@ pub(super) fn track(config: &Checked, facts: &Facts<'_>, mut plan: Plan) -> Plan
     let recorded = facts.recorded_copies();
     let planned = match planned_copies(config, facts) {
         Ok(planned) => planned,
-        Err(why) => return with_copies(facts, nowhere(config, facts, plan, &why), &recorded),
+        Err(why) => return with_copies(facts, without_destination(config, facts, plan, &why), &recorded),
     };
     if plan.starts_run().is_some() {
         let rules = config.given.spec.destinations.as_deref();
@@ -75,7 +75,7 @@ fn settle(
 ) -> Plan {
     let mirror = mirror_copy(config, facts).ok().flatten();
     let is_written = |copy: &StoredCopy| match &mirror {
-        // Not as the first store's, either: a run that makes the mirror the first store names it as that.
+        // A copy that the data name as the first store's does not count: a run writes it again as the mirror's.
         Some(mirror) if copy == mirror => copy.is_mirrored(&plan.data),
         _ => copy.is_written(&plan.data),
     };
@@ -120,7 +120,7 @@ fn settle(
 }
 
 /// Returns the plan of a resource that no run can store anywhere; what is stored stays.
-fn nowhere(config: &Checked, facts: &Facts<'_>, mut plan: Plan, why: &str) -> Plan {
+fn without_destination(config: &Checked, facts: &Facts<'_>, mut plan: Plan, why: &str) -> Plan {
     let is_served = config.stores.of(facts.view).is_ok();
     let reason = if is_served { Reason::DestinationNotAllowed } else { Reason::PreconditionsNotMet };
     if plan.starts_run().is_some() {
@@ -135,7 +135,7 @@ fn nowhere(config: &Checked, facts: &Facts<'_>, mut plan: Plan, why: &str) -> Pl
 /// Returns the copies in `left` that are in use, or may be.
 fn kept(planned: &BTreeSet<StoredCopy>, left: &BTreeSet<StoredCopy>) -> BTreeSet<StoredCopy> {
     let is_applied = |copy: &StoredCopy| matches!(copy, StoredCopy::KubernetesSecret { .. });
-    // A namespace that is not known now is no other one.
+    // An unknown namespace does not mean a move.
     let has_namespace = planned.iter().any(is_applied);
     let may_be_planned = |copy: &StoredCopy| planned.iter().any(|planned| planned.may_be(copy));
     let is_kept = |copy: &&StoredCopy| may_be_planned(copy) || (is_applied(copy) && !has_namespace);
@@ -175,9 +175,10 @@ pub(super) fn clean_up(
         plan.actions.push(Action::DeleteJob(run.job.clone()));
     }
     // A finished clean-up of a copy that is in use again says nothing about a later one.
-    let is_void = |run: &&Run<'_>| run.job.end.is_some() && run.copy.as_ref().is_some_and(|copy| kept.contains(copy));
-    let void = facts.runs.iter().filter(|run| run.purpose == Purpose::CleanUp).filter(is_void);
-    plan.actions.extend(void.map(|run| Action::DeleteJob(run.job.clone())));
+    let is_obsolete =
+        |run: &&Run<'_>| run.job.end.is_some() && run.copy.as_ref().is_some_and(|copy| kept.contains(copy));
+    let obsolete = facts.runs.iter().filter(|run| run.purpose == Purpose::CleanUp).filter(is_obsolete);
+    plan.actions.extend(obsolete.map(|run| Action::DeleteJob(run.job.clone())));
     state
 }
 

@@ -32,8 +32,8 @@ fn clean(config: &Checked, facts: &Facts<'_>) -> Plan {
     if config.delete_args.is_none() {
         return confirmed(facts, "this adapter creates nothing that must be removed");
     }
-    // Nothing was ever stored at a destination that cannot be.
-    let (planned, nowhere) = match planned_copies(config, facts) {
+    // An invalid destination was never written to.
+    let (planned, invalid_destination) = match planned_copies(config, facts) {
         Ok(planned) => (planned, None),
         Err(why) => (BTreeSet::new(), Some(why)),
     };
@@ -55,7 +55,7 @@ fn clean(config: &Checked, facts: &Facts<'_>) -> Plan {
         CleanUp::Failed(message, wait) => Some((message, wait)),
     };
     let finished_clean_ups = plan.actions;
-    let mut plan = match nowhere.or_else(|| facts.missing(config, Purpose::Delete)) {
+    let mut plan = match invalid_destination.or_else(|| facts.missing(config, Purpose::Delete)) {
         Some(why) => confirmed(facts, &format!("nothing was created, as a run was never possible ({why})")),
         None => current(config, facts),
     };
@@ -86,7 +86,7 @@ fn current(config: &Checked, facts: &Facts<'_>) -> Plan {
             plan
         }
         Some((run, None)) => removing(facts, run),
-        Some((run, Some(_))) if is_outlived(facts, run) => {
+        Some((run, Some(_))) if applied_after_clean_up(facts, run) => {
             let because = "an applying Job has ended after the clean-up Job was created".to_owned();
             let mut plan = Plan::starting(facts, StartRun::after(run, because));
             in_progress(&mut plan, "another clean-up Job removes what was created meanwhile");
@@ -104,7 +104,7 @@ fn current(config: &Checked, facts: &Facts<'_>) -> Plan {
 
 /// Returns true if an applying Job has ended after the clean-up Job was created, and may have created again what was removed:
 /// another replica, which had observed the resource before its deletion, has started it.
-fn is_outlived(facts: &Facts<'_>, cleanup: &Run<'_>) -> bool {
+fn applied_after_clean_up(facts: &Facts<'_>, cleanup: &Run<'_>) -> bool {
     let applying = facts.runs.iter().filter(|run| run.purpose == Purpose::Apply);
     applying.map(|run| run.job.ended).any(|ended| ended.is_some() && ended > cleanup.job.created)
 }

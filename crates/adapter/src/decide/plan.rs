@@ -46,7 +46,7 @@ pub enum Action {
     SetInputOwner(ObservedJob),
     /// Delete the input in the version that was observed.
     RemoveInput(InputState),
-    /// Withdraws the access to the Secret that runs have applied, which is deleted.
+    /// Withdraw the access to the applied Secret, now deleted.
     RevokeAccess,
 }
 

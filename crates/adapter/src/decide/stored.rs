@@ -13,11 +13,11 @@ pub struct Reported {
     pub cluster: ClusterId,
     /// The copy in the store.
     pub copy: StoredCopy,
-    /// Its name.
+    /// The secret's name.
     pub secret: SecretId,
     /// The version that holds the pull secret.
     pub version: VersionNumber,
-    /// True if it is the mirror's.
+    /// True for the copy in the mirror.
     pub is_mirror: bool,
     generation: Generation,
     incarnation: Option<String>,
@@ -73,9 +73,8 @@ impl FindingKind {
 // === impl Reported ===
 
 impl Reported {
-    /// Returns the stored pull secrets that a resource's report describes, the first store's and the mirror's; none unless it is
-    /// reported as available for the current generation, and has been for `settle`: lists and metadata of a store may lag behind a
-    /// run.
+    /// Returns the stored pull secrets that a resource's report describes, the first store's and the mirror's. Empty unless reported
+    /// available for the current generation for at least `settle`: lists and metadata of a store may lag behind a run.
     pub fn of(resource: &Resource, adapter: &str, now: Timestamp, settle: SignedDuration) -> Vec<Self> {
         let view = View::of(resource);
         let data = view.report(adapter).and_then(|report| settled_data(resource, report, now, settle));
@@ -104,7 +103,7 @@ impl Reported {
         })
     }
 
-    /// Returns a key that no other stored pull secret has.
+    /// Returns a unique key.
     pub fn key(&self) -> String {
         format!("{}{}", self.cluster, if self.is_mirror { "/mirror" } else { "" })
     }

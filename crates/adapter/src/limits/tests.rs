@@ -1,4 +1,4 @@
-//! Quotas in time: writes, concurrent runs, turns, several stores.
+//! Quotas in time: writes, concurrent runs, order of waiting runs, several stores.
 
 use super::*;
 
@@ -39,7 +39,7 @@ async fn no_minute_has_more_writes_than_the_quota() {
     assert_eq!(try_start(&mut limits, "other", "next", "a", half), Ok(()));
     let minute = start + WINDOW;
     let started = (0..1_000).filter(|run| try_start(&mut limits, "p", &format!("b{run}"), "a", minute).is_ok()).count();
-    assert_eq!(started, 74, "and one waits that came before");
+    assert_eq!(started, 74, "one earlier run still waits");
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +75,7 @@ async fn the_writes_that_a_job_reports_replace_the_estimate() {
     assert_eq!(try_start(&mut limits, "p", "c", "c", now), Ok(()), "one had nothing to write");
     assert!(try_start(&mut limits, "p", "d", "cls-d", now).is_err());
     limits.charge("p", "2", Spent { writes: 0, silent_pods: 0 });
-    assert_eq!(limits.finish("p", "0", Some(now), now), ["cls-d"], "its turn has come early");
+    assert_eq!(limits.finish("p", "0", Some(now), now), ["cls-d"], "its wait ended early");
     limits.charge("p", "1", Spent { writes: 3, silent_pods: 2 });
     assert_eq!(limits.projects["p"].ended.iter().map(|ended| ended.writes).collect::<Vec<_>>(), [0, 11, 0]);
 }
@@ -102,7 +102,7 @@ async fn a_run_with_a_mirror_counts_in_both_stores() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_runs_have_their_turns() {
+async fn waiting_runs_start_in_order() {
     let (mut limits, start) = (limits(60, 0), Instant::now());
     for run in 0..15 {
         start_and_end(&mut limits, run..run + 1, start + run * SECOND);

@@ -45,7 +45,7 @@ fn stored() -> Value {
 #[test]
 fn every_metric_is_in_the_catalogue() {
     let (registry, metrics) = metrics(true);
-    metrics.settled(Handled::Success, Duration::ZERO);
+    metrics.event_handled(Handled::Success, Duration::ZERO);
     metrics.decided(Reason::ResourceGone);
     metrics.failed(true, "kubernetes");
     metrics.nacked();
@@ -68,7 +68,7 @@ fn every_metric_is_in_the_catalogue() {
 #[test]
 fn the_specifications_series_are_as_it_writes_them() {
     let (registry, metrics) = metrics(false);
-    metrics.settled(Handled::Failed, Duration::ZERO);
+    metrics.event_handled(Handled::Failed, Duration::ZERO);
     metrics.reported("error");
     metrics.created("cls-1");
     end(&metrics, "cls-1", &stored());

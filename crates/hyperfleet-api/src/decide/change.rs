@@ -33,9 +33,9 @@ pub struct RequestInfo {
 /// The permissions of a caller about the pull secrets of the resources in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullSecretRights {
-    /// May learn the content, and so whether a given one equals it.
+    /// May read the content, or learn that a submitted one equals it.
     pub reads: bool,
-    /// May choose where content goes that the request does not give.
+    /// May choose the destination of content that the request does not contain.
     pub chooses_destination: bool,
 }
 
@@ -61,8 +61,8 @@ pub struct Replacement {
     pub labels: Option<BTreeMap<String, String>>,
     /// The new references. They always count as a change.
     pub references: Option<BTreeMap<String, Vec<Target>>>,
-    /// True if the pull secret was given anew, which counts as a change.
-    pub seals: bool,
+    /// True if the request contains a pull secret that replaces the stored one, which counts as a change.
+    pub replaces_pull_secret: bool,
 }
 
 /// The result of a PATCH.
@@ -171,11 +171,11 @@ pub fn check_changeable(resource: &Resource, expected: Option<Generation>) -> Re
 
 /// Applies a PATCH. Spec, labels and references are each replaced as a whole.
 pub fn patch(before: &Resource, replacement: Replacement, request: &RequestInfo) -> Patched {
-    let Replacement { spec, labels, references, seals } = replacement;
+    let Replacement { spec, labels, references, replaces_pull_secret } = replacement;
     let mut after = before.clone();
     let changes_spec = spec.as_ref().is_some_and(|spec| !same::members(spec, &before.spec));
     let changes_labels = labels.as_ref().is_some_and(|labels| *labels != before.state.labels);
-    if !changes_spec && !changes_labels && references.is_none() && !seals {
+    if !changes_spec && !changes_labels && references.is_none() && !replaces_pull_secret {
         return Patched::Unchanged;
     }
     after.spec = spec.unwrap_or(after.spec);

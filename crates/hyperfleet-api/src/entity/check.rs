@@ -71,7 +71,7 @@ impl Faults {
 
     fn parent(&mut self, all: &[Descriptor], Descriptor { kind, parent_kind, on_parent_delete, .. }: &Descriptor) {
         if let Some(parent) = parent_kind {
-            self.check(find(all, parent).is_some(), "parent_kind", parent, "is the kind of no entity");
+            self.check(find(all, parent).is_some(), "parent_kind", parent, "is not a configured kind");
             self.check(!is_own_ancestor(all, kind), "parent_kind", parent, "makes the kind its own ancestor");
         } else {
             let cascades = *on_parent_delete == OnParentDelete::Cascade;
@@ -99,7 +99,7 @@ impl Faults {
             }
             let mut earlier = required_adapters.iter().take(at);
             let is_new = earlier.all(|other| condition_type(other) != condition_type(adapter));
-            self.check(is_new, &member, adapter, "has a condition of the same type as another one");
+            self.check(is_new, &member, adapter, "has the same condition type as an earlier adapter");
         }
     }
 
@@ -111,7 +111,7 @@ impl Faults {
             let is_short = (1..=63).contains(&rule.ref_type.len());
             self.check(is_short, &member("ref_type"), &rule.ref_type, "must have 1 to 63 characters");
             let is_kind = find(all, &rule.target_kind).is_some();
-            self.check(is_kind, &member("target_kind"), &rule.target_kind, "is the kind of no entity");
+            self.check(is_kind, &member("target_kind"), &rule.target_kind, "is not a configured kind");
             let fits = rule.max == 0 || rule.min <= rule.max;
             self.check(fits, &member("min"), &rule.min, "must not be more than max");
         }

@@ -27,7 +27,7 @@ pub struct Authentication {
     pub grants: Live<Grants>,
     /// The headers that name the tenant of a caller; `None` where tenants are not isolated.
     pub tenants: Option<TenantHeaders>,
-    /// The peers whose headers about the caller are believed.
+    /// The peers whose headers about the caller are trusted.
     pub proxies: Proxies,
     /// A token that adds reading a pull secret, for components on the same machine; only where authentication is off.
     pub reader_token: Option<SecretString>,

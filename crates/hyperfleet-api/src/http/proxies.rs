@@ -1,4 +1,4 @@
-//! The proxies in front of the API whose headers about the caller are believed.
+//! The proxies in front of the API whose headers about the caller are trusted.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use ipnet::IpNet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies(Vec<IpNet>);
 
-/// A header about the caller is believed only from a trusted proxy.
+/// A header about the caller is trusted only from a trusted proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// The request comes from a configured proxy.

@@ -55,7 +55,7 @@ impl TenantHeaders {
         }
         let names_tenant = self.dimensions.iter().any(|dimension| head.headers.contains_key(&dimension.header));
         if names_tenant && origin.trust == Trust::Stranger {
-            let detail = "the headers that name the tenant are believed only from a proxy in server.proxies, and this request \
+            let detail = "the headers that name the tenant are trusted only from a proxy in server.proxies, and this request \
                           comes from another address";
             return Err(denied(detail.to_owned()));
         }

@@ -53,7 +53,8 @@ impl Service {
                 Some(given) => Some(self.resolve(&mut write, given, descriptor, &reach).await?),
                 None => None,
             };
-            match change::patch(&before.resource, Replacement { spec, labels: labels.clone(), references, seals: is_new }, request) {
+            let replacement = Replacement { spec, labels: labels.clone(), references, replaces_pull_secret: is_new };
+            match change::patch(&before.resource, replacement, request) {
                 Patched::Unchanged => {
                     if sealed != before.sealed {
                         let resource = before.resource.clone();

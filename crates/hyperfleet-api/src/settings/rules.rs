@@ -51,7 +51,7 @@ fn differences(settings: &Settings) -> Vec<(bool, &'static str)> {
         (jwt.enabled || jwt.configs.is_empty(), "server.jwt.configs: no effect here without server.jwt.enabled"),
         (
             !proxies.is_empty() || jwt.configs.iter().all(|issuer| issuer.identity_header.is_none()),
-            "server.jwt.configs: no effect here of identity_header: it is believed only from a proxy; name the proxies in \
+            "server.jwt.configs: no effect here of identity_header: it is trusted only from a proxy; name the proxies in \
              server.proxies",
         ),
         (
@@ -68,7 +68,7 @@ fn differences(settings: &Settings) -> Vec<(bool, &'static str)> {
         ),
         (
             !tenant.enabled || !proxies.is_empty(),
-            "server.tenant: no effect here of its headers: they are believed only from a proxy; name the proxies in \
+            "server.tenant: no effect here of its headers: they are trusted only from a proxy; name the proxies in \
              server.proxies",
         ),
         (

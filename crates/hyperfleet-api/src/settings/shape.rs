@@ -74,7 +74,7 @@ daemon::settings! {
         pub timeouts: Timeouts,
         /// The identity to serve under
         pub tls: Tls,
-        /// Addresses or networks of the proxies whose headers about the caller are believed
+        /// Addresses or networks of the proxies whose headers about the caller are trusted
         #[serde(default)]
         pub proxies: Vec<String> = Row::at("server.proxies"),
         /// Authentication

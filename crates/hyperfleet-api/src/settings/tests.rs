@@ -130,7 +130,7 @@ fn the_shapes_of_hyperfleets_files_are_accepted() {
 #[case("[{kind: A, plural: statuses}]", "entities[0].plural: 'statuses' is reserved")]
 #[case("[{kind: A, plural: as}, {kind: A, plural: bs}]", "entities[1].kind: 'A' is defined twice")]
 #[case("[{kind: A, plural: as}, {kind: B, plural: as}]", "entities[1].plural: 'as' is defined twice")]
-#[case("[{kind: A, plural: as, parent_kind: Planet}]", "entities[0].parent_kind: 'Planet' is the kind of no entity")]
+#[case("[{kind: A, plural: as, parent_kind: Planet}]", "entities[0].parent_kind: 'Planet' is not a configured kind")]
 #[case("[{kind: A, plural: as, parent_kind: A}]", "entities[0].parent_kind: 'A' makes the kind its own ancestor")]
 #[case("[{kind: A, plural: as, name_max_len: 101}]", "entities[0].name_max_len: '101' must be at most 100")]
 #[case("[{kind: A, plural: as, name_min_len: 9, name_max_len: 8}]", "entities[0].name_min_len: '9' must not be more")]
@@ -140,7 +140,7 @@ fn the_shapes_of_hyperfleets_files_are_accepted() {
 )]
 #[case(
     "[{kind: A, plural: as, required_adapters: [a-b, a--b]}]",
-    "entities[0].required_adapters[1]: 'a--b' has a condition"
+    "entities[0].required_adapters[1]: 'a--b' has the same condition type"
 )]
 #[case("[{kind: A, plural: as, required_adapters: [' ']}]", "entities[0].required_adapters[0]: ' ' is an empty name")]
 #[case("[{kind: A, plural: as, on_parent_delete: cascade}]", "entities[0].on_parent_delete: 'cascade' has no effect")]

@@ -58,7 +58,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("entities: [{ kind: A, plural: a }, { kind: B, plural: a }]", "entities[1].plural"),
     (
         "entities: [{ kind: A, plural: a, parent_kind: Planet }]",
-        "entities[0].parent_kind: 'Planet' is the kind of no entity",
+        "entities[0].parent_kind: 'Planet' is not a configured kind",
     ),
     ("server: { openapi_schema_path: /nonexistent }", "server.openapi_schema_path: '/nonexistent'"),
     ("entities: [{ kind: A, plural: a, parent_kind: A }]", "entities[0].parent_kind"),

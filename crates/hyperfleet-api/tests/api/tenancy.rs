@@ -7,7 +7,7 @@ use crate::rig::{DONE, Kind, Rig, cluster, path_of, report, unique};
 rules! {
     shared: off_by_default;
     own: dimensions names_are_unique_within_a_tenancy system_callers_may_only_report
-        headers_of_strangers_are_not_believed;
+        headers_of_strangers_are_not_trusted;
 }
 
 pub(crate) const SETTINGS: &str = r"
@@ -55,7 +55,7 @@ async fn dimensions(kind: Kind) {
 }
 
 /// Any caller that reaches the server could otherwise act for any tenant.
-async fn headers_of_strangers_are_not_believed(kind: Kind) {
+async fn headers_of_strangers_are_not_trusted(kind: Kind) {
     let proxies = "  proxies: ['127.0.0.1', '::1']\n";
     for other in ["", "  proxies: ['10.9.8.0/24']\n"] {
         let rig = Rig::start(kind, &SETTINGS.replace(proxies, other)).await;

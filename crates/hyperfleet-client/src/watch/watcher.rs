@@ -160,9 +160,9 @@ impl<S: Source> Watcher<S> {
         }
     }
 
-    /// Nothing was heard for too long.
+    /// Handles a stream without data within the idle time-out.
     async fn silence(&mut self) {
-        let error = self.interruption("nothing was heard for too long");
+        let error = self.interruption("no data within the idle time-out");
         if self.is_silent() { self.useless(error).await } else { self.cut(error).await }
     }
 

@@ -49,7 +49,7 @@ pub(crate) enum SentinelCommand {
 pub(crate) enum EventsCommand {
     /// Subscribe to a topic and print its events, each acknowledged, until Ctrl-C
     ///
-    /// Says when the broker is away, and waits for it. Nothing is left at the broker, unless --broker-subscription-id names a
+    /// Says when the broker is unavailable, and retries. Nothing is left at the broker, unless --broker-subscription-id names a
     /// subscription: that stays, and events wait in it.
     Tail(TailArguments),
     /// Look at the dead letters of a subscription, publish them again, or delete them

@@ -125,7 +125,7 @@ async fn a_credential_in_the_wrong_place_is_not_printed() {
 
 /// `events tail` prints at once that there is no broker; commands about dead letters do not print that there are none.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_is_away_is_said_at_once() {
+async fn an_unavailable_broker_is_reported_at_once() {
     let away: Broker = vec![
         ("BROKER_TYPE", "rabbitmq".to_owned()),
         ("BROKER_RABBITMQ_URL", format!("amqp://guest:{}@127.0.0.1:1/", testkit::leaks::PASSWORD)),
@@ -135,7 +135,7 @@ async fn a_broker_that_is_away_is_said_at_once() {
     loop {
         let line = said.next_line().await.unwrap().unwrap();
         testkit::leaks::check("tail", &line);
-        if line.starts_with("the broker is away, waiting for it: ") {
+        if line.starts_with("the broker is unavailable, retrying: ") {
             break;
         }
     }

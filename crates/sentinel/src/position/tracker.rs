@@ -1,12 +1,12 @@
-//! Derives the position of a leader from the changes that it has seen and those that it has published.
+//! Derives the position of a leader from the changes that it has received and those that it has published.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::version::{Position, Version};
 
-/// Maximum number of published changes behind an unpublished one that a position lists.
-const MAX_BEYOND: usize = 256;
+/// Maximum number of published changes after an unpublished one that a position lists.
+const MAX_PUBLISHED_AFTER: usize = 256;
 /// The number of a change that was in the list of the whole fleet: none of the stream's, so that no position is known before it is
 /// published.
 const LISTED: u64 = 0;
@@ -15,28 +15,29 @@ const LISTED: u64 = 0;
 #[derive(Debug, Default)]
 pub struct Tracker {
     epoch: Option<String>,
-    seen: u64,
+    /// The latest version of the stream.
+    latest: u64,
     /// The first unpublished change of each resource.
     unpublished: BTreeMap<Arc<str>, u64>,
     order: BTreeSet<(u64, Arc<str>)>,
-    /// The published changes behind the first unpublished one.
-    beyond: BTreeSet<u64>,
+    /// The published changes after the first unpublished one.
+    published_after: BTreeSet<u64>,
 }
 
 impl Tracker {
-    /// Goes on from the position of a predecessor.
+    /// Resumes from the position of a predecessor.
     pub fn resume(position: &Position) -> Self {
-        let Position { epoch, mark, beyond } = position.clone();
-        Self { epoch: Some(epoch), seen: mark, beyond, ..Self::default() }
+        let Position { epoch, low_watermark, published_after } = position.clone();
+        Self { epoch: Some(epoch), latest: low_watermark, published_after, ..Self::default() }
     }
 
     /// Records that the stream has reached a version.
     pub fn reached(&mut self, version: &Version<'_>) {
         if self.epoch.as_deref() != Some(version.epoch) {
             self.epoch = Some(version.epoch.to_owned());
-            (self.seen, self.beyond) = (0, BTreeSet::new());
+            (self.latest, self.published_after) = (0, BTreeSet::new());
         }
-        self.seen = self.seen.max(version.number);
+        self.latest = self.latest.max(version.number);
     }
 
     /// Records that a resource has an unpublished change, of this version, or from the list of the whole fleet.
@@ -50,33 +51,33 @@ impl Tracker {
     }
 
     /// Records that a resource has no unpublished change any more.
-    pub fn settled(&mut self, id: &str) {
+    pub fn done(&mut self, id: &str) {
         let Some((id, number)) = self.unpublished.remove_entry(id) else { return };
         self.order.remove(&(number, id));
-        self.beyond.insert(number);
-        let mark = self.mark();
-        self.beyond.retain(|number| *number > mark);
-        while self.beyond.len() > MAX_BEYOND {
-            self.beyond.pop_last();
+        self.published_after.insert(number);
+        let low_watermark = self.low_watermark();
+        self.published_after.retain(|number| *number > low_watermark);
+        while self.published_after.len() > MAX_PUBLISHED_AFTER {
+            self.published_after.pop_last();
         }
     }
 
     /// Returns the position; `None` while it is not known, as the fleet is being read.
     pub fn position(&self) -> Option<Position> {
         let epoch = self.epoch.clone().filter(|_| self.is_known())?;
-        let mark = self.mark();
-        let beyond = self.beyond.iter().copied().filter(|number| *number > mark).collect();
-        Some(Position { epoch, mark, beyond })
+        let low_watermark = self.low_watermark();
+        let published_after = self.published_after.iter().copied().filter(|number| *number > low_watermark).collect();
+        Some(Position { epoch, low_watermark, published_after })
     }
 
     /// Returns true if there is a position.
     pub fn is_known(&self) -> bool {
         let is_listed = self.order.first().is_some_and(|(number, _)| *number == LISTED);
-        self.epoch.is_some() && self.seen > 0 && !is_listed
+        self.epoch.is_some() && self.latest > 0 && !is_listed
     }
 
-    fn mark(&self) -> u64 {
-        self.order.first().map_or(self.seen, |(number, _)| number.saturating_sub(1))
+    fn low_watermark(&self) -> u64 {
+        self.order.first().map_or(self.latest, |(number, _)| number.saturating_sub(1))
     }
 }
 
@@ -105,11 +106,11 @@ mod tests {
             change(&mut tracker, id, number);
         }
         assert_eq!(shown(&tracker), "e-9");
-        tracker.settled("b");
+        tracker.done("b");
         assert_eq!(shown(&tracker), "e-9+11");
-        tracker.settled("a");
+        tracker.done("a");
         assert_eq!(shown(&tracker), "e-11");
-        tracker.settled("c");
+        tracker.done("c");
         tracker.reached(&version(20));
         assert_eq!(shown(&tracker), "e-20");
     }
@@ -120,7 +121,7 @@ mod tests {
         change(&mut tracker, "a", 10);
         change(&mut tracker, "a", 15);
         assert_eq!(shown(&tracker), "e-9");
-        tracker.settled("a");
+        tracker.done("a");
         assert_eq!(shown(&tracker), "e-15");
     }
 
@@ -131,7 +132,7 @@ mod tests {
         tracker.reached(&version(7));
         change(&mut tracker, "b", 8);
         assert_eq!(shown(&tracker), "none");
-        tracker.settled("a");
+        tracker.done("a");
         assert_eq!(shown(&tracker), "e-7");
     }
 
@@ -142,7 +143,7 @@ mod tests {
         change(&mut tracker, "a", 10);
         assert_eq!(shown(&tracker), "e-9+11");
         tracker.reached(&version(12));
-        tracker.settled("a");
+        tracker.done("a");
         assert_eq!(shown(&tracker), "e-12");
         tracker.reached(&Version { epoch: "f", number: 3 });
         assert_eq!(shown(&tracker), "f-3");
@@ -155,10 +156,10 @@ mod tests {
         for number in 2..1_000 {
             let id = number.to_string();
             change(&mut tracker, &id, number);
-            tracker.settled(&id);
+            tracker.done(&id);
         }
-        assert_eq!(shown(&tracker).split('+').count(), 1 + MAX_BEYOND);
-        tracker.settled("stuck");
+        assert_eq!(shown(&tracker).split('+').count(), 1 + MAX_PUBLISHED_AFTER);
+        tracker.done("stuck");
         assert_eq!(shown(&tracker), "e-999");
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// Every change up to `mark` is published, and of those behind it the ones in `beyond`.
+/// Every change up to `low_watermark` is published, and of later ones those in `published_after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The epoch of the API's database.
     pub(super) epoch: String,
-    pub(super) mark: u64,
-    pub(super) beyond: BTreeSet<u64>,
+    pub(super) low_watermark: u64,
+    pub(super) published_after: BTreeSet<u64>,
 }
 
 /// A version of the change stream, in its two parts: `5f0c9a1e-1042`.
@@ -38,21 +38,22 @@ impl<'a> Version<'a> {
 // === impl Position ===
 
 impl Position {
-    /// Returns the version after which a change may be unpublished.
+    /// Returns the version to resume from: all changes up to it are published.
     pub fn version(&self) -> String {
-        format!("{}-{}", self.epoch, self.mark)
+        format!("{}-{}", self.epoch, self.low_watermark)
     }
 
     /// Returns true if the change of this version is published.
     pub fn covers(&self, version: &Version<'_>) -> bool {
-        self.epoch == version.epoch && (version.number <= self.mark || self.beyond.contains(&version.number))
+        self.epoch == version.epoch
+            && (version.number <= self.low_watermark || self.published_after.contains(&version.number))
     }
 }
 
 impl fmt::Display for Position {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.version())?;
-        self.beyond.iter().try_for_each(|number| write!(formatter, "+{number}"))
+        self.published_after.iter().try_for_each(|number| write!(formatter, "+{number}"))
     }
 }
 
@@ -62,8 +63,8 @@ impl FromStr for Position {
     fn from_str(text: &str) -> Result<Self, InvalidPosition> {
         let mut parts = text.trim().split('+');
         let version = parts.next().and_then(Version::parse).ok_or(InvalidPosition)?;
-        let beyond = parts.map(str::parse).collect::<Result<_, _>>().map_err(|_no_number| InvalidPosition)?;
-        Ok(Self { epoch: version.epoch.to_owned(), mark: version.number, beyond })
+        let published_after = parts.map(str::parse).collect::<Result<_, _>>().map_err(|_no_number| InvalidPosition)?;
+        Ok(Self { epoch: version.epoch.to_owned(), low_watermark: version.number, published_after })
     }
 }
 

@@ -30,7 +30,7 @@ impl<P: Publisher> Leader<'_, P> {
             }
             (WatchKind::Deleted, Some(resource)) => {
                 self.fleet.remove(&resource.id);
-                self.succession.tracker.settled(&resource.id);
+                self.succession.tracker.done(&resource.id);
             }
             (WatchKind::Restarted, _) => {
                 self.succession.forget();

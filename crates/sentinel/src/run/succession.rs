@@ -23,7 +23,7 @@ impl Succession {
             tracing::info!(
                 operation = "lead",
                 position = position.version(),
-                "going on from the predecessor's position"
+                "resuming from the predecessor's position"
             );
             self.tracker = Tracker::resume(&position);
             self.inherited = Some(position);
@@ -34,9 +34,9 @@ impl Succession {
     }
 
     /// Counts a confirmed event of a resource.
-    pub(super) fn published(&mut self, id: &str, is_settled: bool) {
-        if is_settled {
-            self.tracker.settled(id);
+    pub(super) fn published(&mut self, id: &str, is_done: bool) {
+        if is_done {
+            self.tracker.done(id);
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.published();

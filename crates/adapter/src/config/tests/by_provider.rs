@@ -39,15 +39,15 @@ fn view(spec: &Value) -> View {
 )]
 #[case::no_text(
     json!({"provider": ["aws"]}),
-    Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
+    Err("spec.provider is not a string; the adapter's spec.secretStore.byProvider selects by it")
 )]
 #[case::none(
     json!({}),
-    Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
+    Err("spec.provider is not a string; the adapter's spec.secretStore.byProvider selects by it")
 )]
 #[case::null(
     json!({"provider": null}),
-    Err("spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")
+    Err("spec.provider is not a string; the adapter's spec.secretStore.byProvider selects by it")
 )]
 fn the_provider_of_a_resource_chooses_its_store(#[case] spec: Value, #[case] expect: Result<StoreKind, &str>) {
     let config = read(&with(ALL, "")).unwrap();

@@ -153,7 +153,7 @@ fn sorted(variables: &str) -> Vec<&str> {
     json!({"provider": "oracle"}),
     "the adapter's spec.secretStore.byProvider has no store for spec.provider \"oracle\""
 )]
-#[case::none(json!({}), "spec.provider has no text, by which the adapter's spec.secretStore.byProvider chooses the store")]
+#[case::none(json!({}), "spec.provider is not a string; the adapter's spec.secretStore.byProvider selects by it")]
 fn the_preconditions_of_the_store_hold(#[case] spec: Value, #[case] why: &str) {
     let mut world = world();
     let mut whole = json!({"pullSecret": {"data": {"redacted": true}}});

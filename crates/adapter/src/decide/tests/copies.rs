@@ -286,7 +286,7 @@ fn a_new_location_is_another_place() {
 }
 
 #[test]
-fn a_namespace_that_is_not_known_now_is_no_other_one() {
+fn an_unknown_namespace_is_not_a_move() {
     let mut unknown = steady(&current());
     let mut adapters = ready();
     adapters["placement"]["data"] = json!({});
@@ -337,7 +337,7 @@ fn a_name_that_the_job_refuses_is_not_recorded(#[case] member: &str, #[case] nam
 #[case::letter_case(json!("Customer_14"), "the project: must be 6 to 30 characters of a-z, 0-9 and '-'")]
 #[case::path(json!("proj-1/secrets/x"), "the project: must be 6 to 30 characters of a-z, 0-9 and '-'")]
 #[case::number(json!(7), "the project: must be 6 to 30 characters of a-z, 0-9 and '-'")]
-fn a_project_that_cannot_be_is_neither_recorded_nor_cleaned_up(#[case] project: Value, #[case] why: &str) {
+fn an_invalid_project_is_neither_recorded_nor_cleaned_up(#[case] project: Value, #[case] why: &str) {
     let mut world = world();
     world.resource.spec["gcp"]["projectId"] = project;
     let plan = check(&world, &WAITING.replace("PreconditionsNotMet", "DestinationNotAllowed"));

@@ -13,7 +13,7 @@ use kubernetes::{ErrorKind, KubernetesError, NamespaceSummary, PodSummary, Verb}
 use rstest::rstest;
 
 use super::super::facts::{ApiFacts, Facts, KubernetesFacts, Refusal, RightFacts};
-use super::super::{Line, State, is_sound, text};
+use super::super::{Line, State, none_failed, text};
 use super::lines;
 
 /// Facts with which every check is ok.
@@ -97,7 +97,7 @@ fn faults(facts: &Facts) -> Vec<Line> {
 fn everything_is_sound() {
     let lines = lines(&sound());
     assert!(lines.iter().all(|line| line.state == State::Ok && line.fix.is_none()), "{}", text(&lines));
-    assert!(is_sound(&lines) && text(&lines).ends_with(" ok, 0 warning, 0 failed, 0 skipped\n"), "{}", text(&lines));
+    assert!(none_failed(&lines) && text(&lines).ends_with(" ok, 0 warning, 0 failed, 0 skipped\n"), "{}", text(&lines));
 }
 
 #[rstest]
@@ -255,7 +255,7 @@ fn check(change: fn(&mut Facts), expected: Expected) {
     let (check, state, message, fix) = expected;
     assert_eq!((line.check.as_str(), line.state), (check, state), "{line:?}");
     assert!(line.message.contains(message) && line.fix.as_deref().unwrap().contains(fix), "{line:?}");
-    assert_eq!(is_sound(&found), state != State::Failed);
+    assert_eq!(none_failed(&found), state != State::Failed);
 }
 
 #[rstest]
@@ -271,7 +271,7 @@ fn what_cannot_be_checked_is_skipped(#[case] change: fn(&mut Facts), #[case] exp
     let skipped: Vec<&str> =
         lines.iter().filter(|line| line.state != State::Ok).map(|line| line.check.as_str()).collect();
     assert_eq!(skipped, expected);
-    assert!(is_sound(&lines));
+    assert!(none_failed(&lines));
 }
 
 /// Each missing right of the adapter has a role of its own, so that all commands can be run one after the other.

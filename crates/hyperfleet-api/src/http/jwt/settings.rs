@@ -35,7 +35,7 @@ pub struct IssuerSettings {
     /// A regular expression that must match the whole claim.
     #[serde(default)]
     pub identity_claim_pattern: Option<String>,
-    /// A header that holds the caller's identity instead of the claim; believed only from `server.proxies`.
+    /// A header that holds the caller's identity instead of the claim; trusted only from `server.proxies`.
     #[serde(default)]
     pub identity_header: Option<String>,
 }
