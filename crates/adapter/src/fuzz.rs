@@ -1,4 +1,4 @@
-//! Events, results of Jobs and configurations that are damaged at random: none panics, none is believed to be what it is not.
+//! Events, results of Jobs and configurations that are damaged at random: none panics, none is accepted as something else.
 //!
 //! The corpus is `tests/corpus`. The variable `FUZZ_INPUTS` has the number of inputs of a long run.
 

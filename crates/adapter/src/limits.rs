@@ -50,7 +50,7 @@ struct Project {
     running: BTreeSet<String>,
     /// The runs that have ended within the last minute, in order of their ends.
     ended: VecDeque<Ended>,
-    /// The runs that wait for writes, in order of arrival; each has its turn, so that no other run goes before it.
+    /// The runs that wait for writes, in order of arrival: no later run starts before an earlier one.
     waiting: VecDeque<Waiting>,
     /// Resources whose runs wait for a free slot, in order of arrival.
     queue: VecDeque<String>,
@@ -76,8 +76,8 @@ struct Waiting {
 const WINDOW: Duration = Duration::from_mins(1);
 /// Time until a run without a free slot asks again, unless a slot becomes free before.
 const MAX_SLOT_WAIT: Duration = Duration::from_secs(30);
-/// Time after which a run that has not asked again loses its turn.
-const TURN_TTL: Duration = Duration::from_mins(10);
+/// Time after which a run that has not asked again loses its place.
+const WAITING_TTL: Duration = Duration::from_mins(10);
 
 // === impl Spent ===
 
@@ -129,7 +129,7 @@ impl Limits {
         }
     }
 
-    /// Records the end of a run, and returns the resources whose runs have a free slot or their turn now. `ended` is the time of
+    /// Records the end of a run, and returns the resources whose runs can start now. `ended` is the time of
     /// the end if it is known; a run that was not known to be running counts only with it.
     pub fn finish(&mut self, project: &str, run: &str, ended: Option<Instant>, now: Instant) -> Vec<String> {
         let quota = self.quota;
@@ -148,8 +148,8 @@ impl Limits {
         for resource in &next {
             state.queued.remove(resource);
         }
-        let turns = (0..state.waiting.len()).take_while(|before| state.missing(*before, quota) == 0).count();
-        next.extend(state.waiting.iter().take(turns).map(|waiting| waiting.resource.clone()));
+        let ready = (0..state.waiting.len()).take_while(|before| state.missing(*before, quota) == 0).count();
+        next.extend(state.waiting.iter().take(ready).map(|waiting| waiting.resource.clone()));
         if state.running.is_empty() && state.ended.is_empty() && state.waiting.is_empty() {
             self.projects.remove(project);
         }
@@ -201,7 +201,7 @@ impl Project {
         if quota.writes_per_minute > 0 { self.ask_for_writes(run, resource, quota, now) } else { Ok(()) }
     }
 
-    /// Starts a run, which needs its turn no more.
+    /// Starts a run, which then waits no more.
     fn start(&mut self, run: &str) {
         self.waiting.retain(|waiting| waiting.run != run);
         self.running.insert(run.to_owned());
@@ -228,20 +228,20 @@ impl Project {
         while self.ended.front().is_some_and(|ended| now.saturating_duration_since(ended.at) >= WINDOW) {
             self.ended.pop_front();
         }
-        self.waiting.retain(|waiting| now.saturating_duration_since(waiting.due) < TURN_TTL);
+        self.waiting.retain(|waiting| now.saturating_duration_since(waiting.due) < WAITING_TTL);
     }
 
-    /// Checks that the writes that a run needs are free, or queues the run and returns the time until its turn.
+    /// Checks that the writes that a run needs are free, or queues the run and returns the time until it may ask again.
     fn ask_for_writes(&mut self, run: &str, resource: &str, quota: Quota, now: Instant) -> Result<(), Duration> {
         self.forget(now);
-        let turn = self.waiting.iter().position(|waiting| waiting.run == run);
-        let missing = self.missing(turn.unwrap_or(self.waiting.len()), quota);
+        let place = self.waiting.iter().position(|waiting| waiting.run == run);
+        let missing = self.missing(place.unwrap_or(self.waiting.len()), quota);
         if missing == 0 {
             return Ok(());
         }
         let wait = self.time_until_free(missing, quota, now);
         let due = now + wait;
-        match turn.and_then(|turn| self.waiting.get_mut(turn)) {
+        match place.and_then(|place| self.waiting.get_mut(place)) {
             Some(waiting) => waiting.due = due,
             None => self.waiting.push_back(Waiting { run: run.to_owned(), resource: resource.to_owned(), due }),
         }

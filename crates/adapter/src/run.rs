@@ -275,7 +275,7 @@ async fn extended(deliveries: Vec<Delivery>) -> Vec<Delivery> {
 
 /// Nacks a delivery whose pass may succeed later; acks it otherwise.
 async fn nack_or_ack(context: &Context, delivery: Delivery, error: &ReconcileError, retry: Retry) {
-    let settled = match (error.is_transient, retry, error.retry_after) {
+    let result = match (error.is_transient, retry, error.retry_after) {
         (false, ..) => delivery.ack().await,
         (true, Retry::Postpone(wait), _) => delivery.postpone(wait).await,
         (true, _, Some(wait)) => {
@@ -287,7 +287,7 @@ async fn nack_or_ack(context: &Context, delivery: Delivery, error: &ReconcileErr
             delivery.nack().await
         }
     };
-    log_settlement(settled);
+    log_settlement(result);
 }
 
 fn log_failure(context: &Context, id: &str, error: &ReconcileError, retry: Retry) {
@@ -309,8 +309,8 @@ fn log_failure(context: &Context, id: &str, error: &ReconcileError, retry: Retry
     );
 }
 
-fn log_settlement(settled: Result<(), message_broker::BrokerError>) {
-    if let Err(error) = settled {
+fn log_settlement(result: Result<(), message_broker::BrokerError>) {
+    if let Err(error) = result {
         tracing::warn!(operation = "settle", %error, "an event could not be acked or nacked; it is delivered again");
     }
 }

@@ -50,7 +50,7 @@ pub struct CredentialView {
     /// End of the account or token, where the registry sets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
-    /// Time at which the registry was first seen to let it pull.
+    /// Time at which the registry was first observed to let it pull.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probed: Option<Timestamp>,
     /// Time at which the pull secret was given it.
@@ -65,10 +65,10 @@ pub struct CredentialView {
     /// The first pull with it since its publication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_pull: Option<Proof>,
-    /// Time of the last pull with it that was seen.
+    /// Time of the last observed pull with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_pull: Option<Timestamp>,
-    /// Time of the last look at the registry's usage log.
+    /// Time at which the registry's usage log was last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_read: Option<Timestamp>,
 }

@@ -264,8 +264,8 @@ fn registry_credentials(text: &mut String, view: &CredentialsView, now: Timestam
             let _infallible = writeln!(text, "    first pull  {}: {}", moment(Some(*at), now), plain(source));
         }
         if let Some(read) = one.usage_read {
-            let last = one.last_pull.map_or_else(|| "none was seen".to_owned(), |last| moment(Some(last), now));
-            let _infallible = writeln!(text, "    last pull   {last}; looked {}", moment(Some(read), now));
+            let last = one.last_pull.map_or_else(|| "none observed".to_owned(), |last| moment(Some(last), now));
+            let _infallible = writeln!(text, "    last pull   {last}; usage log read {}", moment(Some(read), now));
         }
         if one.needs_a_person {
             let _infallible = writeln!(text, "{NEXT}pull-secret credentials show {id}");

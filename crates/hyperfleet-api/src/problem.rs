@@ -77,7 +77,7 @@ fleet_model::problem_codes! {
         TooLarge = "LMT-002", PAYLOAD_TOO_LARGE, "Request Too Large", "limit-exceeded";
         /// A defect of this server; its log says more, under the same trace id.
         Internal = "INT-001", INTERNAL_SERVER_ERROR, "Internal Server Error", "internal-error";
-        /// The database is away; try again.
+        /// The database is unavailable; try again.
         Unavailable = "SVC-001", SERVICE_UNAVAILABLE, "Service Unavailable", "service-unavailable";
         /// It took too long; try again.
         Timeout = "SVC-002", GATEWAY_TIMEOUT, "Service Timeout", "service-unavailable";

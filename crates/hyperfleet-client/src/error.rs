@@ -69,7 +69,7 @@ pub enum Error {
         call: String,
         /// The status of the answer.
         status: u16,
-        /// Its body, if it is a problem; other bodies are not looked at.
+        /// Its body, if it is a problem; other bodies are not kept.
         problem: Option<Box<Problem>>,
         /// The wait that the API requests.
         retry_after: Option<Duration>,

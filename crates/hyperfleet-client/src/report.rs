@@ -10,7 +10,7 @@ use crate::{Generation, Report, ReportMetadata, Status};
 pub struct NewReport {
     /// The adapter.
     pub adapter: String,
-    /// The generation that it looked at.
+    /// The generation that it observed.
     pub observed_generation: Generation,
     /// Its conditions; at least `Available`, `Applied` and `Health`.
     pub conditions: Vec<NewCondition>,

@@ -38,7 +38,7 @@ impl TokenFile {
         Self { path: settings.path, cache_ttl: settings.cache_ttl, cache: Mutex::new(None) }
     }
 
-    /// The value of `Authorization`; the file is looked at again when what was read of it is too old.
+    /// The value of `Authorization`; the file is read again when its cached token is too old.
     ///
     /// An old token is still used while the file cannot be read: the API may accept it yet.
     pub(crate) async fn header(&self, call: &str) -> Result<HeaderValue, Error> {

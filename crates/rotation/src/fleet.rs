@@ -1,11 +1,11 @@
-//! Clusters of the fleet, as far as a rotation looks at them.
+//! The parts of clusters that a rotation needs.
 
 use fleet_model::names;
 use hyperfleet_client::{Calls, Error, Generation, ListQuery, ReportView, Resource, Status, View};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The fields of a cluster that a rotation looks at.
+/// The fields of a cluster that a rotation needs.
 const FIELDS: [&str; 7] =
     ["id", "generation", "created_time", "deleted_time", "status", "spec.gcp.projectId", "spec.pullSecret"];
 
@@ -60,7 +60,7 @@ pub struct SeenReport {
 // === impl Seen ===
 
 impl Seen {
-    /// Returns what a rotation looks at.
+    /// Returns the parts of a cluster that a rotation needs.
     pub fn of(cluster: &Resource) -> Self {
         let view = View::of(cluster);
         Self {

@@ -164,9 +164,8 @@ fn end_of(outages: &[(i64, i64)], now: i64) -> Option<i64> {
 
 impl Day {
     fn new() -> Self {
-        let settled = State { generation: Generation::FIRST, available: ALL, ..State::default() };
-        let cluster =
-            Cluster { state: settled, changed: START - DAY, busy: 0, is_gone: false, open_since: START - DAY };
+        let done = State { generation: Generation::FIRST, available: ALL, ..State::default() };
+        let cluster = Cluster { state: done, changed: START - DAY, busy: 0, is_gone: false, open_since: START - DAY };
         let mut day = Self {
             now: START,
             clusters: vec![cluster; CLUSTERS],
@@ -176,7 +175,7 @@ impl Day {
             random: 0x2545_f491_4f6c_dd1d,
             in_flight: BTreeMap::new(),
             next_try: 0,
-            published_states: vec![Some(settled); CLUSTERS],
+            published_states: vec![Some(done); CLUSTERS],
             published: BTreeMap::new(),
             duplicates: 0,
             after_restart: 0,

@@ -249,7 +249,7 @@ mod tests {
         Checked::load(flags, &std::collections::BTreeMap::<&str, &str>::new()).unwrap()
     }
 
-    /// A broker that is away comes back; one that refuses the identity does not change its mind.
+    /// An unavailable broker may recover; one that refuses the identity does not.
     #[rstest]
     #[case(ErrorKind::Unauthenticated, Some("check the credentials"))]
     #[case(ErrorKind::PermissionDenied, Some("check the vhost"))]

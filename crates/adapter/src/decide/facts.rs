@@ -144,7 +144,7 @@ impl Facts<'_> {
         self.runs.iter().filter(is_of_copy).max_by_key(|run| run.job.created)
     }
 
-    /// Returns the difference in the secret store that no run has seen yet. Kubernetes cuts the end of a Job to whole seconds: a
+    /// Returns the difference in the secret store that no run has observed yet. Kubernetes cuts the end of a Job to whole seconds: a
     /// store that was read within that second may have been read before the end.
     pub fn stored_drift(&self) -> Option<&StoredDrift> {
         let ended = self.run(Purpose::Apply).and_then(|run| run.job.ended);

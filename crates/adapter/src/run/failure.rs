@@ -138,7 +138,7 @@ mod tests {
             .unwrap()
         };
         let statuses = |report: Option<&Report>| {
-            let plan = failing(&resource, report, "kubernetes is away");
+            let plan = failing(&resource, report, "kubernetes is unavailable");
             let status = |kind: &str| plan.condition(kind).unwrap().status;
             (status("Available"), status("Health"), plan.data.len())
         };

@@ -73,7 +73,7 @@ impl KnownJobs {
             None => is_over || job.failed > 0,
             Some(before) => before.is_over != is_over || before.failed != job.failed,
         };
-        // A Job that is over when it is first seen may have ended long ago: its trace does not go on with each restart.
+        // A Job that is over when it is first observed may have ended long ago: its trace does not go on with each restart.
         let trigger = if is_new && is_over { Trigger::default() } else { trigger };
         update.changed = is_change.then_some((resource, trigger));
         update

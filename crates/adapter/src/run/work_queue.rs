@@ -214,7 +214,7 @@ mod tests {
         let (mut queue, now) = (WorkQueue::<u32>::new(1), Instant::now());
         let event = Trigger { event: Some("e".to_owned()), trace: None };
         queue.enqueue("a", Some(1), event);
-        // What has no trigger of its own does not take the event's away.
+        // A request without a trigger keeps the event's trigger.
         queue.enqueue("a", None, Trigger::default());
         assert_eq!(queue.next().unwrap().trigger.event.as_deref(), Some("e"));
         queue.finish("a", Some(Duration::from_secs(1)), now);

@@ -1,4 +1,4 @@
-//! The end of the certificate by which an adapter identifies itself to Kubernetes is seen before it comes.
+//! The end of the certificate by which an adapter identifies itself to Kubernetes is shown before it comes.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 

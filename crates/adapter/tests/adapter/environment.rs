@@ -107,9 +107,9 @@ impl Environment {
     /// Returns the Events about a Job, as lines of their type, reason and message.
     pub(crate) async fn events_of(&self, job: &str) -> Vec<String> {
         let api: Api<Event> = Api::namespaced(self.server.client.clone(), &self.namespace);
-        let ours = ListParams::default()
+        let about_job = ListParams::default()
             .fields(&format!("involvedObject.kind=Job,involvedObject.name={job},source=pullsecret-adapter"));
-        let events = api.list(&ours).await.unwrap().items;
+        let events = api.list(&about_job).await.unwrap().items;
         let line = |event: Event| [event.type_, event.reason, event.message].map(Option::unwrap).join(" ");
         events.into_iter().map(line).collect()
     }

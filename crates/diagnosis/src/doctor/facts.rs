@@ -132,7 +132,7 @@ pub struct RegistryFacts {
     pub name: String,
     /// Its kind.
     pub kind: RegistryKind,
-    /// The answer to a look for an account that need not exist.
+    /// The answer to a read of an account that need not exist.
     pub answer: Result<(), AccountError>,
 }
 

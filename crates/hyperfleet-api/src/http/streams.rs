@@ -53,7 +53,7 @@ impl Streams {
         })
     }
 
-    /// Waits for the turn of a stream that evaluates a search.
+    /// Waits for the permit of a stream that evaluates a search.
     pub(super) async fn evaluation(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.evaluations.acquire().await.ok()

@@ -22,7 +22,7 @@ use crate::store::{Batch, FeedError, Query, Reader, Recorded, StoreError, Versio
 /// Maximum of one read; a stream holds one of them if its reader is slow.
 const BATCH: Batch = Batch { items: 500, bytes: 128 * 1024 };
 
-/// The same for the current state, of which each read looks at as many sizes: few more than fit.
+/// The same for the current state. Each read computes the sizes of all its items, so it has few more than fit.
 const STATE_BATCH: Batch = Batch { items: 100, ..BATCH };
 
 /// The parameters of a change stream.
@@ -213,8 +213,8 @@ impl Watch {
     /// Reads the next batch of the current state.
     async fn read_state(&mut self, after: &str) -> Result<Vec<Bytes>, FeedError> {
         let store = self.api.service().store();
-        // A search waits for a turn of its own.
-        let _turn = if self.query.search.is_blank() { store.turn().await } else { None };
+        // A search waits for another permit.
+        let _permit = if self.query.search.is_blank() { store.read_permit().await } else { None };
         let reading = tokio::time::timeout(self.api.parts.limits.request, store.scan(&self.query, after, STATE_BATCH));
         let (objects, version) = reading.await.unwrap_or_else(|_elapsed| Err(StoreError::timed_out()))?;
         self.selection.hold(objects.iter().map(|(id, _)| id.as_str()), version.number);
@@ -246,7 +246,7 @@ impl Watch {
         if changes.is_empty() || !self.selection.evaluates() {
             return self.selection.events(changes, Instant::now() + limit);
         }
-        let _turn = self.api.parts.streams.evaluation().await;
+        let _permit = self.api.parts.streams.evaluation().await;
         let deadline = Instant::now() + limit;
         let mut selection = std::mem::take(&mut self.selection);
         let evaluated = tokio::task::spawn_blocking(move || {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reference::component;
-use super::superset::{MARK, beyond};
+use super::superset::{BEYOND, beyond};
 use crate::resource::ID_PATTERN;
 use crate::search;
 
@@ -103,7 +103,7 @@ pub(super) fn components() -> Value {
             &json!({ "type": "array", "items": { "type": "string", "enum": ["pullSecret"] } }),
         )),
         "IfMatch": {
-            MARK: true,
+            BEYOND: true,
             "name": "If-Match",
             "in": "header",
             "description": "The generation that the caller has observed, in quotes. If the resource has another one, \

@@ -4,7 +4,7 @@ use fleet_model::names::condition::{APPLIED, AVAILABLE, HEALTH};
 use serde_json::{Map, Value, json};
 
 use super::reference::schema;
-use super::superset::{MARK, beyond};
+use super::superset::{BEYOND, beyond};
 use crate::entity::{Descriptor, ReferenceRule, Registry};
 use crate::resource::ID_PATTERN;
 
@@ -64,7 +64,7 @@ fn creation(descriptor: &Descriptor) -> Value {
         "required": required,
         "properties": {
             "id": {
-                MARK: true,
+                BEYOND: true,
                 "description": "An id of the client's choice, unique over all kinds. By default the server generates a UUID, version 7. Where tenants are isolated, only identities with `all_tenants` may choose one.",
                 "type": ["string", "null"],
                 "pattern": ID_PATTERN,
@@ -234,7 +234,7 @@ fn report() -> Value {
         "required": ["adapter", "conditions"],
         "anyOf": [
             { "required": ["observed_generation"] },
-            { MARK: true, "required": ["observedGeneration"], "properties": { "observedGeneration": generation } },
+            { BEYOND: true, "required": ["observedGeneration"], "properties": { "observedGeneration": generation } },
         ],
         "properties": {
             "adapter": { "description": "The name of the adapter; any name is accepted.", "type": "string", "minLength": 1 },

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::reference::schema;
-use super::superset::{MARK, beyond};
+use super::superset::{BEYOND, beyond};
 use super::{derived, requests};
 use crate::entity::{Descriptor, Registry};
 use crate::resource::ID_PATTERN;
@@ -89,7 +89,7 @@ fn resource(descriptor: Option<&Descriptor>) -> Value {
             "deleted_time": time("The time at which its deletion was requested; absent before."),
             "deleted_by": { "type": "string" },
             "traceparent": {
-                MARK: true,
+                BEYOND: true,
                 "description": "The trace context of the request that has made this generation, in the W3C's form; absent if it was not \
                                 traced.",
                 "type": "string",
@@ -111,7 +111,7 @@ fn status() -> Value {
                 "items": schema("Condition"),
             },
             "adapters": {
-                MARK: true,
+                BEYOND: true,
                 "description": "The latest report of each adapter by name, for expressions such as \
                                 `status.adapters.dns.available == \"True\"`.",
                 "type": "object",
@@ -211,7 +211,7 @@ fn transition() -> Value {
 
 fn change_event() -> Value {
     json!({
-        MARK: true,
+        BEYOND: true,
         "description": "A line of a change stream. The object is the resource; for BOOKMARK only the kind; for ERROR, which \
                         ends the stream, a problem. The object of DELETED is its last state.",
         "type": "object",

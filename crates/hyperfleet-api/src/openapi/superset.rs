@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// The mark of operations, parameters, members and responses that HyperFleet's own server does not have.
-pub(super) const MARK: &str = "x-beyond-hyperfleet";
+/// The `OpenAPI` extension that marks operations, parameters, members and responses that HyperFleet's own server does not have.
+pub(super) const BEYOND: &str = "x-beyond-hyperfleet";
 
 /// Sections of a document whose entries are dropped when nothing refers to them.
 const COMPONENTS: [&str; 4] = ["headers", "parameters", "responses", "schemas"];
 /// The methods of a path.
 const METHODS: [&str; 5] = ["get", "put", "post", "patch", "delete"];
 
-/// Returns the value with the mark.
+/// Returns the value with the extension.
 pub(super) fn beyond(mut value: Value) -> Value {
     if let Some(members) = value.as_object_mut() {
-        members.insert(MARK.to_owned(), json!(true));
+        members.insert(BEYOND.to_owned(), json!(true));
     }
     value
 }
@@ -48,7 +48,7 @@ fn references(value: &Value) -> BTreeSet<String> {
 }
 
 fn is_marked(value: &Value) -> bool {
-    value.get(MARK) == Some(&Value::Bool(true))
+    value.get(BEYOND) == Some(&Value::Bool(true))
 }
 
 fn is_marked_at(document: &Value, reference: &str) -> bool {

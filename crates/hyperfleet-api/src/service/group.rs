@@ -23,7 +23,7 @@ const MAX_PREPARATION: Duration = Duration::from_millis(50);
 /// The operations of a type that wait for a transaction.
 pub(super) struct Group<Operation, Done> {
     queue: Mutex<Queue<Operation, Done>>,
-    /// The turn to prepare a transaction. Meanwhile the operations wait that the next one takes together.
+    /// The permit to prepare a transaction. Meanwhile the operations wait that the next one takes together.
     preparation: Semaphore,
 }
 
@@ -53,8 +53,8 @@ impl<Operation, Done> Group<Operation, Done> {
         is_needed
     }
 
-    /// Waits for the turn to prepare a transaction, but not long.
-    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+    /// Waits for the permit to prepare a transaction, but not long.
+    pub(super) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         timeout(MAX_PREPARATION, self.preparation.acquire()).await.ok()?.ok()
     }
@@ -143,13 +143,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_next_ones_wait_for_a_preparation_but_not_long() {
         let group = Group::<u32, ()>::default();
-        let first = group.turn().await;
+        let first = group.permit().await;
         assert!(first.is_some());
         let began = Instant::now();
-        assert!(group.turn().await.is_none(), "one prepares at a time");
+        assert!(group.permit().await.is_none(), "one prepares at a time");
         assert_eq!(began.elapsed().as_millis() / 10, MAX_PREPARATION.as_millis() / 10);
         drop(first);
-        assert!(group.turn().await.is_some());
+        assert!(group.permit().await.is_some());
     }
 
     #[tokio::test]

@@ -41,8 +41,8 @@ type Shared<O> = Option<Result<<O as Operation>::Done, Failure>>;
 
 /// The means of a transaction of several operations.
 struct Means<'a> {
-    /// The turn to prepare it, which ends when nothing is left but the commit.
-    turn: Option<SemaphorePermit<'a>>,
+    /// The permit to prepare it, which ends when nothing is left but the commit.
+    permit: Option<SemaphorePermit<'a>>,
     /// The write, if it has begun.
     begun: Option<Write>,
 }
@@ -66,9 +66,9 @@ pub(super) async fn perform<O: Operation>(service: &Service, operation: O) -> Re
 async fn serve<O: Operation>(service: Service) {
     let mut begun = None;
     loop {
-        let turn = O::group(&service).turn().await;
+        let permit = O::group(&service).permit().await;
         let Some(next) = O::group(&service).next() else { break };
-        begun = carry_out(&service, next, Means { turn, begun }).await;
+        begun = carry_out(&service, next, Means { permit, begun }).await;
     }
     // Their requests have ended meanwhile.
     if let Some(write) = begun {
@@ -118,7 +118,7 @@ async fn carry_out<O: Operation>(
 async fn together<O: Operation>(
     service: &Service,
     operations: &[Waiting<O, O::Done>],
-    Means { turn, begun }: Means<'_>,
+    Means { permit, begun }: Means<'_>,
 ) -> Result<Together<O>, Failure> {
     let mut write = match begun {
         Some(write) => write,
@@ -142,7 +142,7 @@ async fn together<O: Operation>(
         }
     }
     let prepared = write.prepare().await?;
-    drop(turn);
+    drop(permit);
     let next = service.commit_prepared(prepared, O::group(service).is_waited_for()).await?;
     Ok(Together { results, next })
 }

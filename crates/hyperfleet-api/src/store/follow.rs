@@ -45,7 +45,7 @@ async fn in_time<T, E: From<StoreError>>(work: impl Future<Output = Result<T, E>
 // === impl Store ===
 
 impl Store {
-    /// Tells the follower of the changes of a version which this server has committed, or which a reader has seen.
+    /// Tells the follower of the changes of a version which this server has committed, or which a reader has read.
     pub fn announce(&self, version: Version) {
         self.following.announced.send_if_modified(|announced| {
             let is_newer = version.is_beyond(announced);
@@ -67,10 +67,10 @@ impl Store {
         Reader { store: self.clone(), followed, outages, is_ahead: false }
     }
 
-    /// Waits for the turn of a reader that reads the database itself.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+    /// Waits for the permit of a reader that reads the database itself.
+    pub async fn read_permit(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
-        self.following.turns.acquire().await.ok()
+        self.following.read_permits.acquire().await.ok()
     }
 
     /// Reads the changes for all readers, for as long as it is polled: after each commit of this server, and periodically for
@@ -165,7 +165,7 @@ impl Reader {
         if self.store.following.recent.reaches(version) {
             return Ok(());
         }
-        let _turn = self.store.turn().await;
+        let _permit = self.store.read_permit().await;
         let nothing = Batch { items: 0, bytes: 0 };
         in_time(self.store.changes_since(version, "", &Reach::default(), nothing)).await.map(drop)
     }
@@ -204,7 +204,7 @@ impl Reader {
         if let Some(changes) = following.recent.after(after, kind, reach, batch) {
             return Ok(changes);
         }
-        let _turn = self.store.turn().await;
+        let _permit = self.store.read_permit().await;
         let (changes, version) = in_time(self.store.changes_since(after, kind, reach, batch)).await?;
         self.is_ahead = version == *after;
         self.store.announce(version.clone());

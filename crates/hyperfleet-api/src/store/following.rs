@@ -8,12 +8,12 @@ use super::version::Version;
 /// The state that the follower shares with the readers.
 #[derive(Debug)]
 pub(super) struct Following {
-    /// The newest version that this server has committed, or that a reader has seen.
+    /// The newest version that this server has committed, or that a reader has read.
     pub(super) announced: watch::Sender<Version>,
     pub(super) followed: watch::Sender<Followed>,
     pub(super) recent: Recent,
-    /// Turns of readers that read the database themselves: most connections serve everything else.
-    pub(super) turns: Semaphore,
+    /// Permits of readers that read the database themselves: most connections serve everything else.
+    pub(super) read_permits: Semaphore,
 }
 
 /// The progress of the follower.
@@ -30,12 +30,12 @@ pub(super) struct Followed {
 impl Following {
     /// Returns the state of a store with that many connections.
     pub(super) fn new(connections: u32) -> Self {
-        let turns = usize::try_from(connections / 4).unwrap_or(1).max(1);
+        let permits = usize::try_from(connections / 4).unwrap_or(1).max(1);
         Self {
             announced: watch::Sender::default(),
             followed: watch::Sender::default(),
             recent: Recent::new(BOUNDS),
-            turns: Semaphore::new(turns),
+            read_permits: Semaphore::new(permits),
         }
     }
 

@@ -62,7 +62,7 @@ fn body(name: &str, data: &Value) -> Value {
     } })
 }
 
-/// Steps of the attack in the review: read the redacted spec, change where it goes, send the mark back.
+/// Steps of the attack in the review: read the redacted spec, change where it goes, send the placeholder back.
 async fn a_writer_cannot_divert_a_pull_secret(kind: Kind) {
     let fleet = Fleet::new(kind).await;
     let created = fleet.as_of("owner", "POST /clusters", body("one", &document("secret"))).await.is(201).body();

@@ -60,15 +60,15 @@ async fn is_redacted_everywhere(kind: Kind) {
     let mut stream = Stream::open(&rig, "/clusters", &[]).await;
     assert!(stream.until_bookmark().await.is_empty());
     let forms = [json!(document().to_string()), json!(STANDARD.encode(document().to_string())), document()];
-    let mut marks = Vec::new();
+    let mut placeholders = Vec::new();
     for data in forms {
         let created = rig.ask("POST /clusters", merged(cluster(&unique("c")), with_secret(data.clone()))).await.is(201);
         assert_absent("POST", &created.bytes);
         let created = created.body();
-        let mark = created["spec"]["pullSecret"]["data"].clone();
-        assert_eq!(mark["redacted"], true);
-        assert!(mark["digest"].as_str().unwrap().starts_with("hmac-sha256:"), "{mark}");
-        marks.push(mark);
+        let placeholder = created["spec"]["pullSecret"]["data"].clone();
+        assert_eq!(placeholder["redacted"], true);
+        assert!(placeholder["digest"].as_str().unwrap().starts_with("hmac-sha256:"), "{placeholder}");
+        placeholders.push(placeholder);
         let path = path_of(&created);
         rig.report(&path, report("dns", 1, DONE)).await.is(201);
         for path in [
@@ -92,7 +92,10 @@ async fn is_redacted_everywhere(kind: Kind) {
         let deleted = rig.ask(&format!("DELETE {path}"), None).await;
         assert_absent("DELETE", &deleted.bytes);
     }
-    assert!(marks.iter().all(|mark| *mark == marks[0]), "the same document has the same digest: {marks:?}");
+    assert!(
+        placeholders.iter().all(|placeholder| *placeholder == placeholders[0]),
+        "the same document has the same digest: {placeholders:?}"
+    );
     for _ in 0..12 {
         let event = stream.next().await.unwrap();
         assert_absent("watch", event.to_string().as_bytes());
@@ -138,9 +141,9 @@ async fn redacted_placeholders_keep_the_stored_secret(kind: Kind) {
     // A patch without it removes it, and then a placeholder has nothing to keep.
     rig.ask(&line, json!({ "spec": { "region": "eu" } })).await.is(200);
     assert_eq!(stored().await, Value::Null);
-    let mark = created["spec"]["pullSecret"]["data"].clone();
+    let placeholder = created["spec"]["pullSecret"]["data"].clone();
     for line in [line, "POST /clusters".to_owned()] {
-        let body = with_secret(mark.clone());
+        let body = with_secret(placeholder.clone());
         let body = if line.starts_with("POST") { merged(cluster(&unique("c")), body) } else { body };
         rig.ask(&line, body).await.problem("400 VAL-000");
     }

@@ -166,7 +166,7 @@ async fn a_search_ends_with_its_request() {
     };
     for _ in 0..6 {
         assert_eq!(rig.client.get(&slow).await.status, 504);
-        // The next turn begins when the statement of the last one has ended.
+        // The next round begins when the statement of the last one has ended.
         assert!(running().await <= 1);
     }
     // A client that leaves.

@@ -264,7 +264,7 @@ impl<S: Source> Watcher<S> {
         tracing::warn!(failures = self.failures, ?wait, %error, "the watch is interrupted");
         self.set_health(Health::Failing(Arc::new(error)));
         if self.view.is_some() && matches!(self.mode, Mode::Connect) {
-            // The stream was only looked for; what works goes on.
+            // Only the attempt to open a stream failed: polling continues.
             self.begin_polling();
         }
         sleep(wait).await;

@@ -98,7 +98,7 @@ pub struct Reference {
 /// A resource that is to be created.
 #[derive(Clone, Default, PartialEq, Serialize)]
 pub struct NewResource {
-    /// Its id; `None` lets the API choose, as it must where it is not ours.
+    /// Its id; `None` lets the API choose, the only way at HyperFleet's own server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Such as `Cluster`.

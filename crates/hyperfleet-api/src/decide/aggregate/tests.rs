@@ -31,7 +31,7 @@ impl Situation {
     }
 
     /// Returns the situation after its conditions were stored.
-    fn settled(mut self) -> Self {
+    fn stored(mut self) -> Self {
         self.resource.state.conditions = self.conditions();
         self
     }

@@ -73,8 +73,8 @@ proptest! {
 
     #[test]
     fn aggregating_again_changes_nothing(situation in a_situation()) {
-        let settled = situation.settled();
-        prop_assert_eq!(settled.conditions(), settled.resource.state.conditions);
+        let stored = situation.stored();
+        prop_assert_eq!(stored.conditions(), stored.resource.state.conditions);
     }
 
     #[test]
