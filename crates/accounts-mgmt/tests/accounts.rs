@@ -184,7 +184,10 @@ async fn a_missing_permission_and_a_wrong_secret_have_a_remedy() {
     let id = rig.all().await.unwrap()[0].id.clone();
     let error = rig.client.delete(&id).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::PermissionDenied);
-    assert!(error.hint().unwrap().contains("permission to read and delete") && error.to_string().contains("HTTP status 403, ACCT-MGMT-11"));
+    assert!(
+        error.hint().unwrap().contains("permission to read and delete")
+            && error.to_string().contains("HTTP status 403, ACCT-MGMT-11")
+    );
     rig.ams.withdraw_tokens();
     daemon::file::replace(&rig.folder.path().join("secret"), b"wrong-secret").unwrap();
     let error = rig.client.count(&quay()).await.unwrap_err();
