@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn answers_are_believed_for_a_short_time() {
+    async fn answers_are_cached_for_a_short_time() {
         let reviews = Reviews::new(Counted::default());
         let count =
             || [&reviews.reviewer.tokens, &reviews.reviewer.accesses].map(|count| count.load(Ordering::Relaxed));

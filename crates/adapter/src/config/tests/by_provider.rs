@@ -139,7 +139,7 @@ fn other_settings_are_held_to_all_named_stores(#[case] text: String, #[case] exp
     assert_eq!(faults(&text), expect);
 }
 
-/// Whatever a variable of the environment says, it is the same setting.
+/// A variable of the environment is the same setting.
 #[test]
 fn a_variable_that_names_the_store_contradicts_a_map_too() {
     let environment = BTreeMap::from([("HYPERFLEET_ADAPTER_SECRET_STORE_TYPE", "aws")]);

@@ -148,7 +148,7 @@ fn a_held_lease_is_no_cause() {
 
 /// Three failed passes are reported as `Health` False, with the conditions of the last pass that succeeded.
 #[test]
-fn an_adapter_that_says_that_it_cannot_work_is_believed_before_its_older_words() {
+fn a_report_that_the_adapter_cannot_work_comes_before_its_older_conditions() {
     let mut said = waiting();
     let health =
         json!({"type": "Health", "status": "False", "reason": "KubernetesApiFailure", "message": "no namespace"});
