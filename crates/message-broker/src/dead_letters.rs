@@ -78,7 +78,7 @@ impl Letters<'_> {
         mut each: impl FnMut(&Delivery, Fate),
     ) -> Result<bool, BrokerError> {
         let Self { broker, subscription, idle, stop } = *self;
-        // A subscription waits for a broker that is away, and would look like one without dead letters.
+        // A subscription waits for a broker that is unavailable, and would look like one without dead letters.
         broker.health().await.publisher?;
         let consume = Consume { concurrency: HELD, max_attempts: None, ..Consume::default() };
         let mut letters = broker.subscribe(&broker.dead_letters(subscription), consume, stop).await?;

@@ -40,7 +40,7 @@ pub enum Code {
     Unimplemented = 12,
     /// The server broke.
     Internal = 13,
-    /// The server is away for a moment.
+    /// The server is unavailable for a moment.
     Unavailable = 14,
     /// Stored data is lost.
     DataLoss = 15,
