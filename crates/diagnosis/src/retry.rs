@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use daemon::passes::ticks;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use hyperfleet_client::{Calls, Error, Generation, ListQuery, Report, ReportedCon
 use kubernetes::job::JobEnd;
 use kubernetes::{Cluster, ErrorKind, KubernetesError, ObservedJob};
 use serde::Serialize;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::built_in_adapter;
@@ -167,8 +168,7 @@ impl Retry<'_> {
         mut each: impl FnMut(usize, usize, Outcome),
     ) -> Result<(), Error> {
         let targets = self.targets(selection).await?;
-        let mut pace = interval(Duration::from_mins(1) / u32::from(self.rate.get()));
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pace = ticks(Duration::from_mins(1) / u32::from(self.rate.get()));
         pace.reset_at(Instant::now());
         for (index, target) in targets.iter().enumerate() {
             if stop.is_cancelled() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use daemon::output;
+use daemon::passes::ticks;
 use daemon::retry::Budget;
 use hyperfleet_client::Client;
 use pull_secret_job::prune::{self, Decision, Options, Pruned, Refused};
@@ -13,7 +14,7 @@ use pull_secret_job::sweep::{self, Clusters, Listed, State};
 use secret_store::{AnyStore, Metadata, SecretId, StoreSettings};
 use serde::Serialize;
 use serde_json::json;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval};
 
 use crate::cli::{OutputFormat, PruneArguments};
 use crate::context::Chosen;
@@ -93,8 +94,7 @@ fn targets(listed: BTreeMap<SecretId, Metadata>, clusters: &Clusters, place: &St
 }
 
 fn pace(arguments: &PruneArguments) -> Interval {
-    let mut pace = interval(Duration::from_mins(1) / u32::from(arguments.rate.get()));
-    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut pace = ticks(Duration::from_mins(1) / u32::from(arguments.rate.get()));
     pace.reset_at(Instant::now());
     pace
 }

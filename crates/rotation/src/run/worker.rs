@@ -1,9 +1,10 @@
 //! A run at work: takes step after step until the end.
 
+use daemon::passes::ticks;
 use std::time::Duration;
 
 use hyperfleet_client::Error;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, sleep_until};
 
 use super::means::{Run, RunError};
 use super::wave::Wave;
@@ -39,8 +40,7 @@ pub(super) struct Worker<'a, 'b> {
 
 impl Worker<'_, '_> {
     pub(super) async fn until_the_end(&mut self) -> Result<End, RunError> {
-        let mut pace = interval(Duration::from_mins(1) / u32::from(self.plan.options.per_minute.max(1)));
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pace = ticks(Duration::from_mins(1) / u32::from(self.plan.options.per_minute.max(1)));
         self.announce();
         loop {
             if let Some(end) = self.observe_if_due().await? {
