@@ -21,7 +21,7 @@
 //! - [`decide::budget`] shares the calls of a registry among lanes; [`decide::pool`] keeps the pool full with what is left.
 //! - [`publish::ApiClusters`] writes the entry of one registry into `spec.pullSecret.data` and leaves everything else as it is.
 //! - [`registry::AnyRegistry`] is a registry of any kind that the settings can name.
-//! - [`server::Server`] runs the worker on the registries of [`settings::Plan`], and gives each cluster that a registry's search finds
+//! - [`server::Server`] runs the worker on the registries of [`settings::Checked`], and gives each cluster that a registry's search finds
 //!   its first credential: from the change stream at once, from complete lists what was missed. `pull-secret credentials` is the
 //!   program.
 //! - [`entries`] are what pull secrets hold, of this service and of others: the service reads all of them, and the ledger knows since when and until
