@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use secret_store::{
-    AwsIdentity, AwsKeys, AwsSettings, AwsStore, SecretId, SecretStore as _, Version, VersionState, VersionSummary,
+    AwsIdentity, AwsKeys, AwsSettings, AwsStore, SecretId, SecretStore as _, Version, VersionNumber, VersionState,
+    VersionSummary,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -106,10 +107,11 @@ impl Aws {
         Run { code: status.code(), reason, version: result["details"]["secretVersion"].as_u64(), text }
     }
 
-    /// The stored pull secret, as a reader gets it; a version that readers do not get is disabled.
+    /// The stored pull secret, as a reader gets it: an older run that lost may have put a version aside above the current one.
     async fn stored(&self) -> Option<String> {
-        let newest = self.store.newest_version(&secret()).await.unwrap()?;
-        match self.store.read_version(&secret(), newest.number).await.unwrap() {
+        self.store.newest_version(&secret()).await.unwrap()?;
+        let current = VersionNumber::new(*self.live().await.last()?)?;
+        match self.store.read_version(&secret(), current).await.unwrap() {
             Version::Live(live) => Some(String::from_utf8(live.content.expose_secret().to_vec()).unwrap()),
             _ => None,
         }
