@@ -13,6 +13,8 @@ use crate::lease::{LeaseCandidate, LeaseClaim, LeaseState, Now};
 pub const LEASE_DURATION: Duration = Duration::from_secs(10);
 /// Time between two renewals of a leader, and between two attempts of a standby.
 pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
+/// Time between a renewal without an answer and the next one.
+const UNANSWERED_PERIOD: Duration = Duration::from_millis(500);
 /// Maximum time of one attempt.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time after its last renewal at which a leader stops: one call before another may take over.
@@ -83,15 +85,16 @@ impl Renewable for Leadership {
 
 /// Renews until the lease is lost, or was not renewed within [`RENEW_DEADLINE`] of this machine's own clock.
 async fn renew(lease: &mut impl Renewable) {
-    let mut renewed = Instant::now();
+    let (mut renewed, mut pause) = (Instant::now(), RETRY_PERIOD);
     loop {
         let attempt = async {
-            sleep(RETRY_PERIOD).await;
+            sleep(pause).await;
             (Instant::now(), lease.renew().await)
         };
         match timeout_at(renewed + RENEW_DEADLINE, attempt).await {
-            Ok((began, Some(true))) => renewed = began,
-            Ok((_, None)) => {}
+            Ok((began, Some(true))) => (renewed, pause) = (began, RETRY_PERIOD),
+            // Else one call without an answer would use up the time.
+            Ok((_, None)) => pause = UNANSWERED_PERIOD,
             Ok((_, Some(false))) | Err(_) => return,
         }
     }
@@ -131,5 +134,26 @@ mod tests {
             renew(&mut Scripted { renewals: 5, silence }).await;
             assert_eq!(begin.elapsed(), RETRY_PERIOD * 5 + Duration::from_secs(7), "{silence:?}");
         }
+    }
+
+    /// Gets no answer to every other renewal, for as long as a call may take.
+    struct EveryOther(u32);
+
+    impl Renewable for EveryOther {
+        async fn renew(&mut self) -> Option<bool> {
+            self.0 += 1;
+            if self.0 % 2 == 1 {
+                sleep(CALL_TIMEOUT).await;
+                return None;
+            }
+            Some(self.0 < 10)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_without_an_answer_costs_no_leadership() {
+        let mut lease = EveryOther(0);
+        renew(&mut lease).await;
+        assert_eq!(lease.0, 10, "until another process holds it");
     }
 }
