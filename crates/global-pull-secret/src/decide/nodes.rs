@@ -72,14 +72,16 @@ impl Reconcile<'_> {
             }
         }
         nodes.behind.sort();
-        // The DaemonSet's controller has not observed its newest template yet, or Pods are still to be created.
-        let is_observed = self.facts.daemon_set.as_deref().is_some_and(|set| {
-            let observed = set.status.as_ref().and_then(|status| status.observed_generation);
-            observed >= set.metadata.generation && set.status.is_some()
-        });
-        if !is_observed && nodes.all == 0 {
-            nodes.all = 1;
-        }
+        let set = self.facts.daemon_set.as_deref();
+        let observed = set.and_then(|set| set.status.as_ref()?.observed_generation);
+        let fewest = match observed {
+            // The DaemonSet's controller counts the nodes only after it has created Pods for some: there may be more.
+            None => nodes.in_sync + 1,
+            // It has not observed the newest template.
+            Some(_) if observed < set.and_then(|set| set.metadata.generation) => 1,
+            Some(_) => 0,
+        };
+        nodes.all = nodes.all.max(fewest);
         nodes
     }
 

@@ -98,6 +98,17 @@ fn a_pod_has_its_time_from_its_last_change_on() {
     assert_eq!(reported(&world.settle())[3], "Degraded=True/NodesNotInSync");
 }
 
+/// Its controller creates Pods before it says for how many nodes.
+#[test]
+fn a_daemon_set_that_was_never_observed_may_have_more_nodes() {
+    let mut world = deployed(Rollout::Immediate);
+    Arc::make_mut(world.facts.daemon_set.as_mut().unwrap()).status = None;
+    world.facts.pods.retain(|pod| pod.node.as_deref() == Some("node-a"));
+    let plan = world.settle();
+    assert_eq!(reported(&plan)[2], "RolledOut=False/RollingOut");
+    assert_eq!(message(&plan, "RolledOut"), "1/2 nodes have the content");
+}
+
 #[test]
 fn a_replaced_pod_confirms_anew() {
     let mut world = deployed(Rollout::Immediate);
