@@ -64,6 +64,8 @@ struct Finished {
     id: String,
     /// The deliveries that are held for the next pass.
     held: Vec<Delivery>,
+    /// The event that the pass was attributed to.
+    trigger: Trigger,
     requeue_after: Option<Duration>,
 }
 
@@ -210,8 +212,8 @@ impl Run {
 
     fn finish(&mut self, finished: Result<Finished, tokio::task::JoinError>) {
         match finished {
-            Ok(Finished { id, held, requeue_after }) => {
-                self.queue.hold(&id, held);
+            Ok(Finished { id, held, trigger, requeue_after }) => {
+                self.queue.hold(&id, held, trigger);
                 self.queue.finish(&id, requeue_after, Instant::now());
             }
             // A panic in a pass is caught within it.
@@ -234,7 +236,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
                 context.metrics.event_handled(handled, took);
                 log_settlement(delivery.ack().await);
             }
-            Finished { id, held: Vec::new(), requeue_after }
+            Finished { id, held: Vec::new(), trigger, requeue_after }
         }
         Err(error) => {
             traces::fail(&Span::current(), error.component);
@@ -247,7 +249,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
                 && error.is_transient
             {
                 let wait = error.retry_after.map_or(wait, |asked| asked.max(wait));
-                return Finished { id, held: extended(deliveries).await, requeue_after: Some(wait) };
+                return Finished { id, held: extended(deliveries).await, trigger, requeue_after: Some(wait) };
             }
             let had_deliveries = !deliveries.is_empty();
             for delivery in deliveries {
@@ -256,7 +258,7 @@ async fn reconcile_item(context: Arc<Context>, item: WorkItem, budget: Budget) -
             }
             // Without a delivery that comes again, a timer repeats the pass.
             let requeue_after = (error.is_transient && !had_deliveries).then(|| error.retry_after.unwrap_or(MAX_IDLE));
-            Finished { id, held: Vec::new(), requeue_after }
+            Finished { id, held: Vec::new(), trigger, requeue_after }
         }
     }
 }

@@ -77,7 +77,10 @@ impl Exchange<'_> {
 }
 
 async fn receive(request: RequestBuilder, longest: usize) -> Result<Answered, Unanswered> {
-    let broken = |error: reqwest::Error| Unanswered::Broken(innermost(&error.without_url()));
+    // The time of a connection is that of the call: its end must not look like a server that cannot be reached.
+    let broken = |error: reqwest::Error| {
+        if error.is_timeout() { Unanswered::TimedOut } else { Unanswered::Broken(innermost(&error.without_url())) }
+    };
     let mut response = request.send().await.map_err(broken)?;
     let (status, headers) = (response.status().as_u16(), std::mem::take(response.headers_mut()));
     let mut body = Vec::new();

@@ -37,6 +37,10 @@ struct Entry<D> {
     timer: Option<Instant>,
 }
 
+fn names_an_event(trigger: &Trigger) -> bool {
+    trigger.event.is_some() || trigger.trace.is_some()
+}
+
 impl<D> WorkQueue<D> {
     /// Creates an empty queue that hands out at most `concurrency` items at a time.
     pub(crate) fn new(concurrency: usize) -> Self {
@@ -54,7 +58,7 @@ impl<D> WorkQueue<D> {
             timer: None,
         });
         entry.deliveries.extend(delivery);
-        if trigger.event.is_some() || trigger.trace.is_some() {
+        if names_an_event(&trigger) {
             entry.trigger = trigger;
         }
         if let Some(timer) = entry.timer.take() {
@@ -79,10 +83,13 @@ impl<D> WorkQueue<D> {
         Some(WorkItem { deliveries, trigger: std::mem::take(&mut entry.trigger), id })
     }
 
-    /// Attaches deliveries that are held to the next pass of a resource whose pass ends.
-    pub(crate) fn hold(&mut self, id: &str, deliveries: Vec<D>) {
-        if let Some(entry) = self.entries.get_mut(id) {
-            entry.deliveries.extend(deliveries);
+    /// Attaches deliveries that are held to the next pass of a resource whose pass ends, and the event that it was attributed
+    /// to, unless another one has arrived meanwhile.
+    pub(crate) fn hold(&mut self, id: &str, deliveries: Vec<D>, trigger: Trigger) {
+        let Some(entry) = self.entries.get_mut(id).filter(|_| !deliveries.is_empty()) else { return };
+        entry.deliveries.extend(deliveries);
+        if !names_an_event(&entry.trigger) {
+            entry.trigger = trigger;
         }
     }
 
@@ -161,18 +168,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn held_deliveries_belong_to_the_next_pass() {
         let (mut queue, now) = (WorkQueue::new(2), Instant::now());
-        queue.enqueue("a", Some(1), Trigger::default());
-        assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1])]);
-        queue.hold("a", vec![1]);
+        let of_event = |event: &str| Trigger { event: Some(event.to_owned()), trace: None };
+        queue.enqueue("a", Some(1), of_event("first"));
+        let WorkItem { deliveries, trigger, .. } = queue.next().unwrap();
+        queue.hold("a", deliveries, trigger);
         queue.finish("a", Some(Duration::from_secs(1)), now);
         assert_eq!(ids(&mut queue), []);
         queue.enqueue_due(now + Duration::from_secs(1));
-        assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1])]);
-        queue.hold("a", vec![1]);
+        let WorkItem { deliveries, trigger, .. } = queue.next().unwrap();
+        assert_eq!((&deliveries[..], trigger.event.as_deref()), (&[1][..], Some("first")));
+        queue.hold("a", deliveries, trigger);
         queue.finish("a", Some(Duration::from_secs(1)), now);
         // A newer event does not wait.
-        queue.enqueue("a", Some(2), Trigger::default());
-        assert_eq!(ids(&mut queue), [("a".to_owned(), vec![1, 2])]);
+        queue.enqueue("a", Some(2), of_event("second"));
+        let WorkItem { deliveries, trigger, .. } = queue.next().unwrap();
+        assert_eq!((&deliveries[..], trigger.event.as_deref()), (&[1, 2][..], Some("second")));
     }
 
     #[tokio::test(start_paused = true)]
