@@ -130,6 +130,17 @@ async fn a_pruning_that_was_killed_is_continued() {
     assert_eq!(Record::read(&setup.metadata().await.annotations).added, [4, 5].map(number).into());
 }
 
+/// Jobs may have changed the record at each attempt to take what was destroyed out of it.
+#[tokio::test]
+async fn destroyed_versions_that_stayed_listed_are_forgotten() {
+    let setup = Setup::new().await;
+    for of in [1, 2, 3] {
+        setup.store.destroy_version(&setup.secret, number(of)).await.unwrap();
+    }
+    assert_eq!(setup.prune(setup.metadata().await).await, Pruned { versions: BTreeSet::new(), because: None });
+    assert_eq!(Record::read(&setup.metadata().await.annotations), record(Some(5), &[4, 5]));
+}
+
 #[tokio::test]
 async fn nothing_is_destroyed_while_the_version_in_use_cannot_be_read() {
     let setup = Setup::new().await;
