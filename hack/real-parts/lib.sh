@@ -253,7 +253,7 @@ alive() { # a file as start writes it
 
 # kill_all: ends the instance's processes at once; nothing of theirs is to be kept.
 kill_all() {
-  local file end=$((SECONDS + 10))
+  local file end=$((SECONDS + 60))
   for file in "$run"/*.pid; do
     while alive "$file"; do
       kill -s KILL "$(cut -d ' ' -f 1 "$file")" 2>/dev/null || true
@@ -264,15 +264,15 @@ kill_all() {
   done
 }
 
-# await WHAT COMMAND…: until COMMAND succeeds; fails as soon as a process of the instance has ended, or after 2 minutes.
+# await WHAT COMMAND…: until COMMAND succeeds; fails as soon as a process of the instance has ended, or after 10 minutes.
 await() {
-  local what=$1 file end=$((SECONDS + 120))
+  local what=$1 file end=$((SECONDS + 600))
   shift
   until "$@" >/dev/null 2>&1; do
     for file in "$run"/*.pid; do
       alive "$file" || fail "$(basename "$file" .pid) ended; see ${file%.pid}.log"
     done
-    ((SECONDS < end)) || fail "no $what after 2 minutes; see $run/*.log"
+    ((SECONDS < end)) || fail "no $what after 10 minutes; see $run/*.log"
     sleep 0.1
   done
 }

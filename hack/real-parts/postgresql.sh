@@ -153,7 +153,7 @@ halt() {
 
 # end_all: kill -9. Sessions outlive a killed server for as long as their query runs; their titles tell the cluster.
 end_all() {
-  local pids end=$((SECONDS + 10))
+  local pids end=$((SECONDS + 60))
   kill_all
   while pids=$(grep -lsF -f <(echo "${cluster:?}") /proc/[0-9]*/cmdline | cut -d / -f 3) && [[ -n $pids ]]; do
     # shellcheck disable=SC2086 # one word each

@@ -167,7 +167,6 @@ async fn one_process_works_on_a_rotation(#[case] kind: Kind) {
 }
 
 #[rstest]
-#[case::just_now(0, true)]
 #[case::of_a_clock_a_little_ahead(5, true)]
 #[case::of_a_killed_process(-60, false)]
 #[case::of_a_clock_far_ahead(3_600, false)]

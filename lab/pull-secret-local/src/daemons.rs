@@ -29,7 +29,8 @@ pub(crate) async fn api(folder: &Folder, ports: &Ports, options: &Options) -> an
         "server": address(ports, Port::Api),
         "health": address(ports, Port::ApiHealth),
         "metrics": address(ports, Port::ApiMetrics),
-        "database": { "path": folder.path("hyperfleet.db") },
+        // A disk of a busy machine may keep the one writer for seconds.
+        "database": { "path": folder.path("hyperfleet.db"), "pool": { "acquire_timeout": "1m" } },
         "pull_secret": {
             "keys": [{ "id": "local", "file": folder.key("sealing-key")? }],
             "digest_key_file": folder.key("digest-key")?,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::fleet::Places;
 
 /// A part that is not ready by then says why, and everything ends.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_mins(3);
 /// Interval between two readiness requests.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// One answer may take so long.

@@ -106,7 +106,7 @@ impl Up {
         let status = self.child.wait().await.unwrap();
         // What it has said is read to its end when the pipes are closed, and that is before it is reaped or just after.
         while Arc::strong_count(&self.output) > 1 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         (status.code(), self.output())
     }

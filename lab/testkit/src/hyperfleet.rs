@@ -43,6 +43,8 @@ impl HyperFleetApi {
             ("HYPERFLEET_METRICS_PORT", "0"),
             ("HYPERFLEET_DATABASE_PATH", &database),
             ("HYPERFLEET_PULL_SECRET_READER_TOKEN_FILE", &token),
+            // A disk of a busy machine may keep the one writer for seconds.
+            ("HYPERFLEET_DATABASE_POOL_ACQUIRE_TIMEOUT", "1m"),
         ]
         .into();
         let settings = Settings::load(BTreeMap::new(), &environment).unwrap();

@@ -163,7 +163,7 @@ impl Rig {
     /// Waits until that many calls have been answered.
     pub async fn answered(&self, count: usize) {
         while self.emulator.calls().iter().filter(|call| call.outcome.is_some()).count() < count {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 

@@ -16,7 +16,7 @@ use crate::world::{World, eventually, is, message};
 
 /// A world in which these calls of the API server take so long that a busy test does everything else meanwhile.
 async fn delayed(calls: &str) -> World {
-    let faults = vec![format!("{calls}:slow(15s)*0").parse().unwrap()];
+    let faults = vec![format!("{calls}:slow(25s)*0").parse().unwrap()];
     let environment = Environment::with(Kind::Emulator, Settings { faults, ..Settings::default() }).await.unwrap();
     World::at(environment.with_call_timeout(Duration::from_mins(1))).await
 }

@@ -146,9 +146,13 @@ impl SpanProcessor for Queue {
 impl Exporter {
     /// Ends the thread when what is queued has been sent, or after a short time.
     pub(super) fn finish(self) {
+        self.finish_within(FINISH);
+    }
+
+    pub(super) fn finish_within(self, limit: Duration) {
         self.stop.cancel();
         // The thread never sends: its end disconnects.
-        let _ended = self.ended.recv_timeout(FINISH);
+        let _ended = self.ended.recv_timeout(limit);
     }
 }
 

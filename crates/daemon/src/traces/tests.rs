@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -54,7 +55,7 @@ fn export(address: SocketAddr, sampler: Sampler) -> Export {
         url: format!("http://{address}/v1/traces").parse().unwrap(),
         headers: Vec::new(),
         certificate: None,
-        timeout: std::time::Duration::from_secs(10),
+        timeout: Duration::from_secs(10),
         sampler,
         share: 1.0,
         service_name: None,
@@ -63,13 +64,18 @@ fn export(address: SocketAddr, sampler: Sampler) -> Export {
 
 /// Runs `work` while its spans are exported, and returns the log lines. The collector has the spans when this returns.
 fn exporting(export: &Export, work: impl FnOnce()) -> Vec<serde_json::Value> {
+    exporting_within(Duration::from_mins(1), export, work)
+}
+
+/// The same, with a limit for what is still queued at the end.
+fn exporting_within(limit: Duration, export: &Export, work: impl FnOnce()) -> Vec<serde_json::Value> {
     let log = Buffer::default();
     let settings = log::Settings { format: log::Format::Json, level: LevelFilter::INFO, crates: &["daemon"] };
     let program = Program { name: "a-program", version: "1.2.3" };
     let (queue, exporter) = export::start(export, &resource(export, program)).unwrap();
     let layer = log::lines(&[], settings, Some(add_ids), log.clone());
     with_default(subscriber(layer, export, queue), work);
-    exporter.finish();
+    exporter.finish_within(limit);
     lines_of(&log)
 }
 
@@ -189,7 +195,7 @@ fn a_collector_that_stalls_holds_nothing_up_and_what_it_does_not_take_is_counted
     // Connections are made and never answered.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let before = dropped().get();
-    exporting(&export(listener.local_addr().unwrap(), Sampler::AlwaysOn), || {
+    exporting_within(Duration::from_secs(2), &export(listener.local_addr().unwrap(), Sampler::AlwaysOn), || {
         // More than the queue and the request in flight can hold.
         for _ in 0..10_000 {
             drop(info_span!(target: SPANS, "one"));

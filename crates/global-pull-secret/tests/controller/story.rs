@@ -23,8 +23,11 @@ async fn the_walk_through(#[case] kind: Kind) {
     assert_eq!(rig.shows("RolledOut=True/RolledOut").await, "3/3 nodes have the content");
     assert_eq!(rig.shows("Merged=True/Merged").await, "2 registries, 2 from additional Secrets; in conflict: q.io");
     // The specification's three commands.
-    let set: DaemonSet = rig.cluster.get(SYNCER).await.unwrap();
-    assert_eq!(set.status.unwrap().number_ready, 3);
+    until("the DaemonSet counts three ready nodes", async || {
+        let set: DaemonSet = rig.cluster.get(SYNCER).await?;
+        (set.status?.number_ready == 3).then_some(())
+    })
+    .await;
     let merged: Secret = rig.cluster.get(GLOBAL).await.unwrap();
     assert_eq!(merged.type_.as_deref(), Some("kubernetes.io/dockerconfigjson"));
     let labelled = ListParams::default().labels("name=global-pull-secret-syncer");

@@ -56,8 +56,10 @@ async fn older_times(rig: &Rig) {
 /// Otherwise its reports would be dropped for as long as the wrong clock is ahead.
 async fn a_clock_that_is_ahead_does_not_silence_the_right_one(rig: &Rig) {
     let path = cluster(rig).await;
+    let start = jiff::Timestamp::now();
     let at = |seconds: i64, n: i64| {
-        merged(report("a", 3, DONE), json!({ "observed_time": time(seconds), "data": { "n": n } }))
+        let observed = (start + jiff::SignedDuration::from_secs(seconds)).to_string();
+        merged(report("a", 3, DONE), json!({ "observed_time": observed, "data": { "n": n } }))
     };
     let now = async || stored(rig, &path).await[0]["data"]["n"].clone();
     rig.report(&path, at(240, 1)).await.is(201);

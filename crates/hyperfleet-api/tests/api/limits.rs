@@ -135,7 +135,8 @@ async fn broken_http(rig: &Rig) {
 const IMPATIENT: &str = "server: { timeouts: { read: 300ms } }";
 
 async fn slow_bodies(kind: Kind) {
-    let rig = Rig::start(kind, IMPATIENT).await;
+    // The head must have come in this time, too.
+    let rig = Rig::start(kind, "server: { timeouts: { read: 3s } }").await;
     let slow = head(&format!("POST {BASE}/clusters"), b"Content-Length: 100\r\nContent-Type: application/json\r\n");
     let answer = exchange(rig.address, &[&slow[..], b"{\"kind\":"].concat()).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");

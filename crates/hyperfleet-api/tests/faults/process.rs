@@ -229,7 +229,7 @@ async fn a_second_signal_ends_at_once() {
     variables.insert("HYPERFLEET_HEALTH_SHUTDOWN_TIMEOUT", "120s".to_owned());
     let mut process = Process::start(&variables).await;
     process.ready().await;
-    let stalled = stalled_reader(&process, 400).await;
+    let stalled = stalled_reader(&process, 20, 600_000).await;
     process.signal("TERM").await;
     until("the listener's end", async || tokio::net::TcpStream::connect(address(&process.client)).await.is_err()).await;
     process.signal("TERM").await;
@@ -245,7 +245,7 @@ async fn a_stalled_reader_does_not_keep_the_server_up() {
     variables.insert("HYPERFLEET_HEALTH_SHUTDOWN_TIMEOUT", "1s".to_owned());
     let mut process = Process::start(&variables).await;
     process.ready().await;
-    let stalled = stalled_reader(&process, 400).await;
+    let stalled = stalled_reader(&process, 20, 600_000).await;
     process.signal("TERM").await;
     assert_eq!(process.exit_code().await, Some(0));
     drop(stalled);
@@ -256,9 +256,9 @@ fn address(client: &Client) -> String {
 }
 
 /// Follows the stream without reading, while more changes than fit into the sockets.
-async fn stalled_reader(process: &Process, changes: usize) -> tokio::net::TcpStream {
+async fn stalled_reader(process: &Process, changes: usize, size: usize) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
-    let body = json!({ "kind": "Cluster", "name": "large", "spec": { "text": "x".repeat(30_000) } });
+    let body = json!({ "kind": "Cluster", "name": "large", "spec": { "text": "x".repeat(size) } });
     let created = process.client.post("/clusters", &body).await;
     let path = format!("/clusters/{}", created.body["id"].as_str().unwrap());
     let mut stream = tokio::net::TcpStream::connect(address(&process.client)).await.unwrap();
@@ -277,7 +277,7 @@ async fn stalled_readers_do_not_fill_the_memory() {
     let database = TestDatabase::sqlite();
     let process = Process::start(&database.variables()).await;
     process.ready().await;
-    let first = stalled_reader(&process, 100).await;
+    let first = stalled_reader(&process, 100, 30_000).await;
     let before = process.resident();
     let body = json!({ "spec": { "text": "y".repeat(30_000) } });
     let id = process.client.get("/clusters").await.body["items"][0]["id"].as_str().unwrap().to_owned();

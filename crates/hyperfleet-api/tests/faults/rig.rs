@@ -82,6 +82,8 @@ pub(crate) fn variables(path: &str, url: Option<&str>) -> BTreeMap<&'static str,
         ("HYPERFLEET_SERVER_PORT", "0".to_owned()),
         ("HYPERFLEET_HEALTH_PORT", "0".to_owned()),
         ("HYPERFLEET_METRICS_PORT", "0".to_owned()),
+        // A disk of a busy machine may keep the one writer of SQLite for seconds.
+        ("HYPERFLEET_DATABASE_POOL_ACQUIRE_TIMEOUT", "25s".to_owned()),
     ]);
     variables.extend(url.map(|url| ("DATABASE_URL", url.to_owned())));
     variables

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use testkit::fake::{Fake, json as document, page};
 use testkit::leaks;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use crate::federation::quay;
@@ -88,8 +88,10 @@ async fn a_silent_server_is_left_after_the_time_limit() {
 
 #[tokio::test]
 async fn no_server_listens() {
-    let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    answer_of(address).await.refused(75, "Connection refused");
+    // It stays bound, so that no other test gets the address.
+    let unheard = TcpSocket::new_v4().unwrap();
+    unheard.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    answer_of(unheard.local_addr().unwrap()).await.refused(75, "Connection refused");
 }
 
 #[tokio::test]

@@ -115,7 +115,9 @@ impl Subject {
             Part::Memory | Part::Journal => Broker::Memory(self.memory.clone().unwrap()),
             Part::RabbitMq => {
                 let url = variable("REAL_RABBITMQ_URL").unwrap();
-                Broker::RabbitMq(RabbitMq::new(rabbitmq::Settings::new(url.into())).unwrap())
+                let attempt_timeout = Duration::from_mins(1);
+                let settings = rabbitmq::Settings { attempt_timeout, ..rabbitmq::Settings::new(url.into()) };
+                Broker::RabbitMq(RabbitMq::new(settings).unwrap())
             }
             Part::PubSub => Broker::PubSub(PubSub::new(emulator())),
         }

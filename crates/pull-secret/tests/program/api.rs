@@ -58,7 +58,7 @@ async fn the_audit_records_of_a_server_are_verified() {
             if text.contains(operation) {
                 return text;
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
     log_with("begin-audit").await;

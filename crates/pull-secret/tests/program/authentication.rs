@@ -93,7 +93,7 @@ async fn a_metadata_server_that_fails_is_retried_within_the_runs_time() {
     let rig = secured().await;
     let metadata = MetadataServer::start(StatusCode::INTERNAL_SERVER_ERROR).await;
     let mut job = in_cluster(&rig, &metadata.address);
-    let outcome = rig.run(job.env("RUN_TIMEOUT", "4s").env("GCP_API_TIMEOUT", "1s")).await;
+    let outcome = rig.run(job.env("RUN_TIMEOUT", "12s").env("GCP_API_TIMEOUT", "1s")).await;
     assert_eq!(outcome.code, Some(75), "{outcome:#?}");
     assert!(outcome.operations().contains(&"retry".to_owned()), "{outcome:#?}");
     reported_missing_token(&outcome);

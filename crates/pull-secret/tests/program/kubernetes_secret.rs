@@ -170,7 +170,7 @@ async fn an_immutable_secret_with_other_content_is_refused(#[case] kind: Kind) {
 async fn a_namespace_that_does_not_exist_is_waited_for(#[case] kind: Kind) {
     let Some(place) = Place::new(kind).await else { return };
     let missing = format!("{}-late", place.namespace);
-    let arguments = ["--management-namespace", &missing, "--run-timeout", "8s"];
+    let arguments = ["--management-namespace", &missing, "--run-timeout", "20s"];
     let outcome = place.run("a", &arguments).await;
     assert_eq!((outcome.code, outcome.reason()), (Some(75), "NamespaceMissing"), "{outcome:#?}");
     assert!(outcome.message().contains("placement"), "{outcome:#?}");
@@ -421,7 +421,7 @@ async fn the_role_of_deploy_is_enough_and_no_more(#[case] kind: Kind) {
     // Where there is no namespace, its Role is missing too: still it is a matter of waiting, or of nothing to delete.
     let late = format!("{}-late", place.namespace);
     let late = [&kubeconfig[..], &["--management-namespace", &late]].concat();
-    let missing = place.run("a", &[&late[..], &["--run-timeout", "8s"]].concat()).await;
+    let missing = place.run("a", &[&late[..], &["--run-timeout", "20s"]].concat()).await;
     assert_eq!((missing.code, missing.reason()), (Some(75), "NamespaceMissing"), "{missing:#?}");
     assert_eq!(place.run("", &[&late[..], &["--delete"]].concat()).await.code, Some(0));
     let elsewhere =

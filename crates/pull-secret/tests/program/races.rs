@@ -6,6 +6,8 @@ use emulators::secret_manager::Settings;
 
 use testkit::rig::{Outcome, Rig, Signal, pull_secret, signal};
 
+use crate::line::Line;
+
 /// A store that takes its time, so that the calls of several Jobs lie between each other.
 async fn slow(milliseconds: u64) -> Rig {
     Rig::with(Settings { latency: Duration::from_millis(milliseconds), ..Settings::default() }).await
@@ -97,10 +99,12 @@ async fn an_older_generation_that_is_overtaken_at_its_claim_gives_way() {
     rig.stored("a").await;
     let calls = rig.calls();
     rig.emulator.inject("updateSecret:commit-then-hang".parse().unwrap());
-    let older = rig.job(&pull_secret("b")).env("GENERATION", "2").env("GCP_API_TIMEOUT", "2s").spawn().unwrap();
+    let older = rig.job(&pull_secret("b")).env("GENERATION", "2").env("GCP_API_TIMEOUT", "5s").spawn().unwrap();
     rig.emulator.wait_for_calls(calls + 4).await;
+    signal(&older, Signal::STOP);
     let newer = rig.run(rig.job(&pull_secret("c")).env("GENERATION", "3").env("RESULTS_PATH", rig.path("c"))).await;
     assert_eq!(newer.code, Some(0), "{newer:#?}");
+    signal(&older, Signal::CONT);
     let older = rig.finish(older).await;
     assert_eq!((older.code, older.reason()), (Some(0), "Superseded"), "{older:#?}");
     assert_eq!(rig.versions().await, ["a", "c"]);
@@ -109,14 +113,17 @@ async fn an_older_generation_that_is_overtaken_at_its_claim_gives_way() {
 /// The older generation stands still between its claim and its addition while the newer one does all its work.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_generation_that_is_overtaken_in_the_middle_puts_the_newer_content_back() {
-    let rig = slow(200).await;
+    let rig = Rig::new().await;
     rig.stored("a").await;
     let calls = rig.calls();
-    let older = rig.job(&pull_secret("b")).env("GENERATION", "2").spawn().unwrap();
     // getSecret, two versions, and the claim: it is stopped while it waits for the claim's answer.
-    rig.emulator.wait_for_calls(calls + 4).await;
-    signal(&older, Signal::STOP);
+    let line = Line::to(rig.emulator.address(), 3).await;
+    let mut older = rig.job(&pull_secret("b"));
+    older.env("GENERATION", "2").env("SECRET_MANAGER_EMULATOR_HOST", line.address.to_string());
+    let older = older.spawn().unwrap();
     rig.answered(calls + 4).await;
+    signal(&older, Signal::STOP);
+    line.deliver(usize::MAX);
     let newer = rig.run(rig.job(&pull_secret("c")).env("GENERATION", "3").env("RESULTS_PATH", rig.path("c"))).await;
     assert_eq!(newer.code, Some(0), "{newer:#?}");
     assert_eq!(rig.versions().await, ["a", "c"]);

@@ -8,8 +8,10 @@ const OLD: &str = r#"{"auths":{"old.io":{"auth":"YTph"}}}"#;
 const NEW: &str = r#"{"auths":{"new.io":{"auth":"Yjpi"}}}"#;
 const BOTH: &str = r#"{"auths":{"new.io":{"auth":"Yjpi"},"old.io":{"auth":"YTph"}}}"#;
 
-/// For a kubelet that never gets ready.
-const IMPATIENT: [&str; 2] = ["--restart-timeout", "3s"];
+/// For a kubelet that never gets ready. The restart of the rollback has no more time than that either.
+const IMPATIENT: [&str; 2] = ["--restart-timeout", "10s"];
+/// For a kubelet that runs for a moment, which takes longer on a busy machine.
+const SUSPICIOUS: [&str; 2] = ["--stable-for", "5s"];
 
 fn bad(how: &str) -> String {
     format!(r#"{{"auths":{{"{how}.example.com":{{"auth":"Yjpi"}}}}}}"#)
@@ -53,7 +55,11 @@ fn a_change_with_which_the_kubelet_does_not_come_up_is_rolled_back(#[case] how: 
         node.put_file(before);
     }
     node.publish(&bad(how));
-    let mut syncer = node.sync(if how == "hang" { &IMPATIENT } else { &[] });
+    let mut syncer = node.sync(match how {
+        "hang" => &IMPATIENT,
+        "flap" => &SUSPICIOUS,
+        _ => &[],
+    });
     syncer.until("ContentFailed");
     assert_runs_with(&node, before);
     let status = node.status();

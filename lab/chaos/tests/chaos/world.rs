@@ -301,9 +301,9 @@ impl World {
 impl Ports {
     /// Ports below those that the system gives away: a part that is down must get its own again.
     fn free() -> Self {
-        let first = 15_000 + u16::try_from(std::process::id() % 15_000).unwrap();
+        let first = 15_000 + u16::try_from(std::process::id() % 5_000).unwrap();
         let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-        let mut free = (first..32_000).filter(is_free);
+        let mut free = (first..21_000).filter(is_free);
         let mut next = || free.next().unwrap();
         Self { api: next(), store: next(), kubernetes: next() }
     }

@@ -159,7 +159,7 @@ async fn our_adapter_takes_over_from_theirs_and_gives_back(#[case] name: &str, #
     fleet.player.until(&id, |cluster| !view(cluster).is_null()).await;
     fleet.player.make_ready(&cluster, &id, 1).await;
     fleet.they_publish(&id, 1).await;
-    fleet.player.until(&id, |cluster| condition(cluster, "Applied")["reason"] == "ResourcesCreated").await;
+    fleet.player.until(&id, |cluster| condition(cluster, "Applied")["status"] == "True").await;
 
     signal(&adapter, Signal::TERM);
     assert!(adapter.wait().await.unwrap().success());

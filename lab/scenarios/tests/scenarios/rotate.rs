@@ -218,7 +218,7 @@ async fn a_failure_in_the_first_wave_stops_and_resume_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_run_is_resumed_and_writes_each_cluster_once() {
     let world = World::with_clusters(4).await;
-    world.plan("new.json", &["--wave-size", "3", "--per-minute", "60"]).await;
+    world.plan("new.json", &["--wave-size", "3", "--per-minute", "10"]).await;
     let mut process = world.process(world.up.place("api"));
     process.until(|lines| clusters(lines, "written").len() == 2).await;
     process.kill().await;

@@ -165,7 +165,10 @@ async fn a_change_is_one_trace_from_the_caller_to_the_stored_version() {
         let (data, kept) = (folder(), folder());
         let Some(collector) = Collector::start(kept.path()).await else { return };
         changed = change(collector, data.path()).await;
-        if changed.spans.iter().any(|span| span.trace == TRACE && span.name == "add version") {
+        // At its end a program has two seconds for its last spans; on a busy machine they may be lost.
+        let stored = changed.spans.iter().filter(|span| span.name == "add version");
+        let (of_change, others): (Vec<_>, Vec<_>) = stored.partition(|span| span.trace == TRACE);
+        if !of_change.is_empty() && !others.is_empty() {
             break;
         }
     }
@@ -192,7 +195,11 @@ async fn a_change_is_one_trace_from_the_caller_to_the_stored_version() {
     assert_eq!(json!(run.attributes), expected);
     // The report that ends it belongs to it too: the pass that the Job's end has caused, and its call of the API.
     let reports = of_change.iter().filter(|span| span.name == "PUT /api/hyperfleet/v1/clusters/-/statuses");
-    assert!(reports.map(|span| ancestry(&spans, span)).any(|(names, _)| names[1..3] == ["reconcile", "reconcile"]));
+    assert!(
+        reports
+            .map(|span| ancestry(&spans, span))
+            .any(|(names, _)| names.get(1..3) == Some(&["reconcile", "reconcile"][..]))
+    );
     // The creation, of a caller without a trace, is a trace of its own.
     let created = spans.iter().find(|span| span.name == "POST /api/hyperfleet/v1/clusters").unwrap();
     assert_eq!((created.parent.as_str(), created.trace == TRACE), ("", false));

@@ -164,7 +164,12 @@ async fn the_service_compares_by_itself() {
     let leaving = Leaving::new().await;
     leaving.add("cls-1").await;
     let mut serving = leaving.rig.serve("before").await;
-    until("the ledger is there", async || (leaving.rig.run(&["list"]).await.code == Some(0)).then_some(())).await;
+    // Else its first comparison might come after the import.
+    until("the first attempt to compare is over", async || {
+        let metrics = fetch(&format!("http://{}/metrics", serving.metrics)).await?;
+        metrics.contains("hyperfleet_credentials_ams_clusters{").then_some(())
+    })
+    .await;
     assert_eq!(leaving.run(&["import"]).await.code, Some(0));
     serving.child.kill().await.unwrap();
     let log = |name: &str| std::fs::read_to_string(leaving.rig.path(&format!("{name}.log"))).unwrap();

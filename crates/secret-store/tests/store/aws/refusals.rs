@@ -137,9 +137,10 @@ async fn an_answer_that_breaks_off_may_be_a_success(#[case] bytes: &'static str)
 
 #[tokio::test]
 async fn a_service_that_is_not_there_is_unavailable() {
-    let fake = Fake::speaking("").await;
-    let address = format!("http://{}", fake.address);
-    drop(fake);
+    // It stays bound, so that no other test gets the address.
+    let unheard = tokio::net::TcpSocket::new_v4().unwrap();
+    unheard.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = format!("http://{}", unheard.local_addr().unwrap());
     let store = AwsStore::connect(&settings(&address)).await.unwrap();
     let error = attempt(&store, Operation::Find).await.unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Unavailable | ErrorKind::TimedOut), "{error}");
