@@ -111,10 +111,7 @@ pub async fn prune<S: SecretStore>(
     for _attempt in 0..MAX_ATTEMPTS {
         let (surplus, gone) = match decided(&session, &metadata, options.retain).await? {
             Decision::Keep(because) => return Ok(Pruned::nothing(Some(because))),
-            Decision::Destroy { surplus, gone } if surplus.is_empty() => {
-                if !gone.is_empty() {
-                    forget(&session, metadata, gone).await?;
-                }
+            Decision::Destroy { surplus, gone } if surplus.is_empty() && gone.is_empty() => {
                 return Ok(Pruned::nothing(None));
             }
             Decision::Destroy { surplus, gone } => (surplus, gone),
