@@ -256,7 +256,7 @@ def stalls(folder, issuer):
         seen = [call("GET", f"{api}{API}/clusters", token=token, wait=40)[0] for _ in range(20)]
         took = time.monotonic() - began
         issuer.hangs.clear()
-        check("unknown keys while the issuer hangs", seen == [200] * 20 and took < 40, f"20 reads in {took:.1f} s")
+        check("unknown keys while the issuer hangs", seen == [200] * 20 and took < 10, f"20 reads in {took:.1f} s")
     with server(folder, "server: {max_body: 1048576}\nentities: [{kind: Cluster, plural: clusters, required_adapters: []}]\n") as (api, health, _, process):
         status, text = call("POST", f"{api}{API}/clusters", {"kind": "Cluster", "id": "big", "name": "big", "spec": {"note": "a" * 900_000}})
         assert status == 201, text
@@ -274,7 +274,7 @@ def stalls(folder, issuer):
         began = time.monotonic()
         seen = [call("GET", f"{api}{API}/clusters/big")[0], call("GET", f"{health}/healthz")[0]]
         took = time.monotonic() - began
-        check("eight searches that are quadratic in the text", seen == [200, 200] and took < 30, f"{seen} after {took:.1f} s")
+        check("eight searches that are quadratic in the text", seen == [200, 200] and took < 10, f"{seen} after {took:.1f} s")
         for number in range(200):
             call("POST", f"{api}{API}/clusters", {"kind": "Cluster", "id": f"c-{number}", "name": f"c-{number}", "spec": {"note": "b" * 21_000}})
         readers = []

@@ -149,6 +149,7 @@ impl Exporter {
         self.finish_within(FINISH);
     }
 
+    /// The same with another limit.
     pub(super) fn finish_within(self, limit: Duration) {
         self.stop.cancel();
         // The thread never sends: its end disconnects.

@@ -6,7 +6,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
 use crate::rig::tokens::{AUDIENCE, Issuer, Key, authenticated};
-use crate::rig::{Answer, Kind, Rig, cluster, file, unique};
+use crate::rig::{Answer, Kind, Rig, cluster, file, unique, until};
 
 rules! {
     shared: without_authentication_every_caller_is_accepted names_of_other_machines_are_refused;
@@ -269,7 +269,7 @@ async fn an_issuer_that_is_down(kind: Kind) {
     with(&rig, &token).await.problem("503 SVC-001");
     issuer.set_down(false);
     // The next attempt to get the keys may come after the request's time.
-    while with(&rig, &token).await.status == 503 {}
+    until("the keys", async || with(&rig, &token).await.status != 503).await;
     with(&rig, &token).await.is(200);
     issuer.set_down(true);
     with(&rig, &token).await.is(200);

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::rig::raw::head;
-use crate::rig::{BASE, DONE, Kind, Rig, cluster, path_of, report};
+use crate::rig::{BASE, DONE, Kind, Rig, cluster, path_of, report, until};
 
 rules! {
     shared: ;
@@ -53,9 +53,7 @@ async fn open_requests_are_completed(kind: Kind) {
     let answer = String::from_utf8(answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     // No new ones are taken; readiness may have said so first.
-    while TcpStream::connect(rig.address).await.is_ok() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    until("the listener's end", async || TcpStream::connect(rig.address).await.is_err()).await;
     rig.stopped().await;
 }
 

@@ -119,7 +119,7 @@ impl Play<'_> {
     /// A real server's controllers complete a namespace a little later; until then it takes no Pods.
     async fn wait_for_account(&self) {
         let path = self.filled("${core}/serviceaccounts/default");
-        let limit = Instant::now() + self.timeout;
+        let limit = Instant::now() + self.server.timeout;
         while Instant::now() < limit {
             let request = Request::get(&path).body(Body::empty()).unwrap();
             if send(&self.server.admin, request).await.status == 200 {
