@@ -170,13 +170,11 @@ fn running(cluster: &Resource, available: Option<&ReportedCondition>, facts: &Fa
         cause.because.push(format!("Pod {} is {}", pod.name, parts.join(": ")));
     }
     if let (Some(_), Observation::Found(Some(line))) = (newest, last_line) {
-        let fact = Parts::of(line).fact;
-        if !cause.because.iter().any(|known| known.contains(fact)) {
-            cause.because.push(format!("last log line: {fact}"));
-        }
+        cause.add_fact("last log line", line);
     }
-    let warnings = warnings.found().filter(|_| running.is_some());
-    cause.because.extend(warnings.into_iter().flatten().map(|warning| format!("Kubernetes warns: {warning}")));
+    for warning in warnings.found().filter(|_| running.is_some()).into_iter().flatten() {
+        cause.add_fact("Kubernetes warns", warning);
+    }
     if running.is_some() && cause.step.commands.is_empty() {
         cause.step.commands = next::while_running(cluster, facts, is_started).commands;
     }
@@ -291,6 +289,14 @@ impl Cause {
     fn add(&mut self, line: String) {
         if !self.because.iter().any(|known| known.contains(&line)) {
             self.because.push(line);
+        }
+    }
+
+    /// Adds the fact of a message unless it is there.
+    fn add_fact(&mut self, label: &str, message: &str) {
+        let fact = Parts::of(message).fact;
+        if !self.because.iter().any(|known| known.contains(fact)) {
+            self.because.push(format!("{label}: {fact}"));
         }
     }
 

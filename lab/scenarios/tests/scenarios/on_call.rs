@@ -13,6 +13,8 @@ const PAGE: &str = include_str!("../../../../docs/guides/on-call-exercise.md");
 const CLUSTERS: usize = 52;
 /// A Job without an answer says so after half a minute; the third attempt of one that fails comes after two minutes.
 const TIMEOUT: Duration = Duration::from_mins(10);
+/// Each question starts a program.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A row of the solution.
 #[derive(Debug)]
@@ -71,6 +73,7 @@ async fn named(fleet: &Up, id: &str, words: &[String], next: &str) -> (Value, St
                 return (page, text);
             }
             last = text;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     match tokio::time::timeout(TIMEOUT, asking).await {
@@ -105,6 +108,7 @@ async fn grouped(fleet: &Up, solution: &[Planted]) {
             if last.len() == solution.len() && solution.iter().all(is_row) {
                 return;
             }
+            tokio::time::sleep(PAUSE).await;
         }
     };
     if let Err(tokio::time::error::Elapsed { .. }) = tokio::time::timeout(TIMEOUT, asking).await {

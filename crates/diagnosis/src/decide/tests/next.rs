@@ -126,9 +126,12 @@ fn the_reason_of_failed_pods_comes_before_the_job_that_still_runs() {
     let mut facts = running("2026-01-01T00:19:00Z", &format!("{about}: QuotaExceeded: {STORE}"));
     facts.observed.pods = pod("Failed", "Error");
     facts.observed.last_line = Observation::Found(Some("Failed to create/update secret: no; hint: its own".to_owned()));
+    facts.observed.warnings =
+        Observation::Found(vec![format!("QuotaExceeded: {STORE}"), "FailedMount: none".to_owned()]);
     let verdict = page(&facts).verdict;
     let job = "Job job-1 has been running for 60 s; 1 of its Pods failed (backoffLimit 3)";
-    assert_eq!(verdict.because, ["QuotaExceeded: Failed to create/update secret: no", job]);
+    let fact = "QuotaExceeded: Failed to create/update secret: no";
+    assert_eq!(verdict.because, [fact, job, "Kubernetes warns: FailedMount: none"]);
     assert!(verdict.next[0].contains("quota list") && verdict.hint.as_deref() == Some("its own"), "{verdict:?}");
 }
 
