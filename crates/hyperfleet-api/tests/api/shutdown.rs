@@ -40,13 +40,9 @@ async fn open_requests_are_completed(kind: Kind) {
     // The request is under way once a second one, sent later, is answered.
     rig.get("/clusters").await.is(200);
     rig.begin_stop();
-    loop {
-        let ready = rig.client.get(format!("http://{}/readyz", rig.health)).send().await;
-        if ready.is_ok_and(|ready| ready.status() == 503) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    let readiness = format!("http://{}/readyz", rig.health);
+    let is_unready = async || rig.client.get(&readiness).send().await.is_ok_and(|ready| ready.status() == 503);
+    until("the end of readiness", is_unready).await;
     stream.write_all(&body.as_bytes()[5..]).await.unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.unwrap();
